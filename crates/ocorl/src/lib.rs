@@ -1,0 +1,32 @@
+//! Learning to control unknown continuous-time systems ẋ = f(x, u) from few, costly measurements.
+//!
+//! The modules are the data flow, each using only those above it:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`real`], [`dual`] | the numbers equations are written in: single, several at once, with derivatives |
+//! | [`linalg`] | points in columns, small dense algebra |
+//! | [`random`] | named random streams |
+//! | [`system`] | dynamics, costs, tasks; the benchmark systems, one file each |
+//! | [`simulate`] | integrators, policies, closed-loop runs with one typed outcome each |
+//! | [`plan`] | iLQR over any dynamics and cost |
+//! | [`track`] | policies that follow a plan, behind a ladder of fallbacks |
+//! | [`baseline`] | what is attainable with the true model: best continuous control, best zero-order hold |
+//! | [`check`] | contract checks for your own dynamics and costs |
+//!
+//! # Contracts
+//!
+//! Bad data give an `Err` that says what to do. A broken contract of a function (slices of the wrong length,
+//! dimensions that do not fit) panics at the public entry with both shapes. Nothing here prints, reads a clock
+//! or a file, or keeps global state; equal inputs give equal bytes at any thread count.
+
+pub mod baseline;
+pub mod check;
+pub mod dual;
+pub mod linalg;
+pub mod plan;
+pub mod random;
+pub mod real;
+pub mod simulate;
+pub mod system;
+pub mod track;

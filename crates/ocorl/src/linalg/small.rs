@@ -1,0 +1,295 @@
+//! Dense algebra on matrices of a few rows, written so that constant sizes unroll.
+//!
+//! Each function takes its sizes as arguments and is inlined; where the caller's [`Shape`] is [`Fixed`], the
+//! sizes are constants and the compiler unrolls and vectorises. All loops run along contiguous columns and add
+//! in a fixed order, so fixed and run-time sizes give the same bits.
+
+use crate::system::Dims;
+use pulp::{Arch, Simd, WithSimd};
+
+/// Numbers of states and controls, known to the compiler or not, and the memory that fits them.
+///
+/// A block is a matrix, column after column. Of a [`Fixed`] shape it is an array, which the compiler can keep in
+/// registers; otherwise it is on the heap.
+pub trait Shape: Copy {
+    /// dₓ numbers.
+    type X: Block;
+    /// dᵤ numbers.
+    type U: Block;
+    /// dₓ × dₓ
+    type XX: Block;
+    /// dₓ × dᵤ
+    type XU: Block;
+    /// dᵤ × dₓ
+    type UX: Block;
+    /// dᵤ × dᵤ
+    type UU: Block;
+
+    /// dₓ
+    fn nx(self) -> usize;
+    /// dᵤ
+    fn nu(self) -> usize;
+    /// dₓ + dᵤ
+    #[inline(always)]
+    fn nz(self) -> usize {
+        self.nx() + self.nu()
+    }
+}
+
+/// Memory of a known number of numbers.
+pub trait Block {
+    /// `len` zeros; an array ignores `len`, which is its own.
+    fn zeros(len: usize) -> Self;
+    /// To read.
+    fn get(&self) -> &[f64];
+    /// To write.
+    fn get_mut(&mut self) -> &mut [f64];
+}
+
+impl<const N: usize> Block for [f64; N] {
+    #[inline(always)]
+    fn zeros(_len: usize) -> Self {
+        [0.0; N]
+    }
+    #[inline(always)]
+    fn get(&self) -> &[f64] {
+        self
+    }
+    #[inline(always)]
+    fn get_mut(&mut self) -> &mut [f64] {
+        self
+    }
+}
+
+impl<const N: usize, const M: usize> Block for [[f64; N]; M] {
+    #[inline(always)]
+    fn zeros(_len: usize) -> Self {
+        [[0.0; N]; M]
+    }
+    #[inline(always)]
+    fn get(&self) -> &[f64] {
+        self.as_flattened()
+    }
+    #[inline(always)]
+    fn get_mut(&mut self) -> &mut [f64] {
+        self.as_flattened_mut()
+    }
+}
+
+impl Block for Vec<f64> {
+    fn zeros(len: usize) -> Self {
+        vec![0.0; len]
+    }
+    fn get(&self) -> &[f64] {
+        self
+    }
+    fn get_mut(&mut self) -> &mut [f64] {
+        self
+    }
+}
+
+/// Sizes the compiler knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed<const NX: usize, const NU: usize>;
+
+impl<const NX: usize, const NU: usize> Shape for Fixed<NX, NU> {
+    type X = [f64; NX];
+    type U = [f64; NU];
+    type XX = [[f64; NX]; NX];
+    type XU = [[f64; NX]; NU];
+    type UX = [[f64; NU]; NX];
+    type UU = [[f64; NU]; NU];
+
+    #[inline(always)]
+    fn nx(self) -> usize {
+        NX
+    }
+    #[inline(always)]
+    fn nu(self) -> usize {
+        NU
+    }
+}
+
+impl Shape for Dims {
+    type X = Vec<f64>;
+    type U = Vec<f64>;
+    type XX = Vec<f64>;
+    type XU = Vec<f64>;
+    type UX = Vec<f64>;
+    type UU = Vec<f64>;
+
+    #[inline(always)]
+    fn nx(self) -> usize {
+        self.state
+    }
+    #[inline(always)]
+    fn nu(self) -> usize {
+        self.control
+    }
+}
+
+/// A computation that is the same text for every shape.
+pub trait Kernel {
+    /// What it returns.
+    type Output;
+    /// Runs it. Must be `#[inline(always)]`, together with all it calls in its hot loops.
+    fn run<S: Shape>(self, shape: S) -> Self::Output;
+}
+
+struct Dispatch<K, S>(K, S);
+
+impl<K: Kernel, S: Shape> WithSimd for Dispatch<K, S> {
+    type Output = K::Output;
+    #[inline(always)]
+    fn with_simd<V: Simd>(self, _simd: V) -> K::Output {
+        self.0.run(self.1)
+    }
+}
+
+/// Runs `kernel` compiled for `dims` if that is a common shape, and for the machine's vector instructions.
+///
+/// The list holds the shapes of the benchmark systems; any other shape runs the same code with sizes known
+/// only at run time, a few times slower.
+pub fn specialized<K: Kernel>(dims: Dims, kernel: K) -> K::Output {
+    macro_rules! shapes {
+        ($(($nx:literal, $nu:literal)),*) => {
+            match (dims.state, dims.control) {
+                $(($nx, $nu) => Arch::new().dispatch(Dispatch(kernel, Fixed::<$nx, $nu>)),)*
+                _ => Arch::new().dispatch(Dispatch(kernel, dims)),
+            }
+        };
+    }
+    shapes!((1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (6, 2), (12, 4))
+}
+
+/// y += a x.
+#[inline(always)]
+pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
+
+/// y += Σᵢ aᵢ xᵢ for `count` columns xᵢ of `x`, each as long as y; aᵢ = `a[i·spacing]`. Added in order of i, each
+/// product and sum rounded once (fused), which is the same on every machine.
+///
+/// Four rows at a time stay in registers over the whole sum.
+#[inline(always)]
+pub fn combine(count: usize, a: &[f64], spacing: usize, x: &[f64], y: &mut [f64]) {
+    const TILE: usize = 4;
+    let n = y.len();
+    let mut row = 0;
+    while row + TILE <= n {
+        let mut sum: [f64; TILE] = std::array::from_fn(|t| y[row + t]);
+        for i in 0..count {
+            let column = &x[i * n + row..i * n + row + TILE];
+            for t in 0..TILE {
+                sum[t] = a[i * spacing].mul_add(column[t], sum[t]);
+            }
+        }
+        y[row..row + TILE].copy_from_slice(&sum);
+        row += TILE;
+    }
+    while row < n {
+        let mut sum = y[row];
+        for i in 0..count {
+            sum = a[i * spacing].mul_add(x[i * n + row], sum);
+        }
+        y[row] = sum;
+        row += 1;
+    }
+}
+
+/// Σ xᵢ yᵢ, added from the first to the last.
+#[inline(always)]
+pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for (x, y) in x.iter().zip(y) {
+        sum += x * y;
+    }
+    sum
+}
+
+/// Factors the symmetric `n × n` matrix A = L D Lᵀ in place, L unit lower triangular: `a[j·n + i]` = L_ij for i > j,
+/// `a[j·n + j]` = 1/D_j. The lower triangle is read. No square roots: their latency would dominate small plans.
+///
+/// Returns false, with `a` spoiled, if A is not positive definite (or not finite).
+#[inline(always)]
+pub fn factorize(n: usize, a: &mut [f64]) -> bool {
+    for j in 0..n {
+        let mut pivot = a[j * n + j];
+        for k in 0..j {
+            // D_k L_jk² with D_k = 1 / a_kk.
+            pivot -= a[k * n + j] * a[k * n + j] / a[k * n + k];
+        }
+        // Written this way round so that NaN fails.
+        if !(pivot > 0.0 && pivot < f64::INFINITY) {
+            return false;
+        }
+        let inverse = 1.0 / pivot;
+        a[j * n + j] = inverse;
+        for i in j + 1..n {
+            let mut sum = a[j * n + i];
+            for k in 0..j {
+                sum -= a[k * n + i] * a[k * n + j] / a[k * n + k];
+            }
+            a[j * n + i] = sum * inverse;
+        }
+    }
+    true
+}
+
+/// Solves A X = B with the factors of [`factorize`], for `width` right-hand sides held side by side: row r of B is
+/// `b[r·width..]`. In place.
+#[inline(always)]
+pub fn solve(n: usize, factors: &[f64], width: usize, b: &mut [f64]) {
+    for r in 0..n {
+        let (done, row) = b.split_at_mut(r * width);
+        for s in 0..r {
+            axpy(-factors[s * n + r], &done[s * width..(s + 1) * width], &mut row[..width]);
+        }
+    }
+    for r in (0..n).rev() {
+        let (row, done) = b[r * width..].split_at_mut(width);
+        for x in row.iter_mut() {
+            *x *= factors[r * n + r];
+        }
+        for s in r + 1..n {
+            axpy(-factors[r * n + s], &done[(s - r - 1) * width..(s - r) * width], row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn solves_random_systems_and_refuses_indefinite_ones() {
+        let mut rng = Stream::root(11).rng();
+        for n in 1..=6 {
+            let g: Vec<f64> = (0..n * n).map(|_| rng.normal()).collect();
+            let mut a = vec![0.0; n * n];
+            for i in 0..n {
+                for j in 0..n {
+                    a[j * n + i] = (0..n).map(|k| g[k * n + i] * g[k * n + j]).sum::<f64>();
+                }
+                a[i * n + i] += 0.1;
+            }
+            let width = 3;
+            let b: Vec<f64> = (0..n * width).map(|_| rng.normal()).collect();
+            let (mut l, mut x) = (a.clone(), b.clone());
+            assert!(factorize(n, &mut l));
+            solve(n, &l, width, &mut x);
+            for r in 0..n {
+                for c in 0..width {
+                    let ax: f64 = (0..n).map(|k| a[k * n + r] * x[k * width + c]).sum();
+                    assert!((ax - b[r * width + c]).abs() < 1e-10, "n = {n}: {ax} and {}", b[r * width + c]);
+                }
+            }
+            a[0] = -1.0;
+            assert!(!factorize(n, &mut a));
+        }
+    }
+}

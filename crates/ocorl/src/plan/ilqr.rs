@@ -1,0 +1,308 @@
+//! Iterative linear-quadratic regulator over any dynamics and cost.
+//!
+//! Each iteration linearises the whole horizon in one batch, solves the linear-quadratic problem backwards
+//! ([`riccati`](super::riccati)), and searches along the resulting policy for a lower cost. Rollouts that leave the
+//! domain of f or c cost infinity and are stepped back from. A start with given states begins with gaps between
+//! them; each step α shrinks the gaps to 1 − α of theirs and is judged by J + price · Σ|gap|, a price above any
+//! multiplier, so that a full step makes the trajectory feasible for good. [Mas20] treats gaps the same way.
+
+use super::riccati::{Backward, Expansion, Promise, Solution};
+use super::rollout::{Forward, Law, Rollout, Shoot, clamp_all};
+use super::{Guess, Iteration, Outcome, Plan, PlanError, Problem};
+use crate::linalg::Blocks;
+use crate::linalg::small::specialized;
+use crate::system::{Dims, Dynamics};
+
+/// When to stop and how to step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Backward passes with a new linearisation; 200 is ample for the benchmark systems (15–60 are used).
+    pub max_iterations: usize,
+    /// Converged when ‖dJ/du‖ falls below.
+    pub gradient_tolerance: f64,
+    /// Converged when the decrease to be expected falls below this fraction of 1 + |J|.
+    pub cost_tolerance: f64,
+    /// Fraction of the expected decrease that a step must achieve.
+    pub sufficient_decrease: f64,
+    /// Steps 1, ½, ¼, … tried before the regularisation is raised.
+    pub line_search: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            max_iterations: 200,
+            gradient_tolerance: 1e-7,
+            cost_tolerance: 1e-11,
+            sufficient_decrease: 1e-4,
+            line_search: 15,
+        }
+    }
+}
+
+/// Relative regularisation μ: off, or between these.
+const REGULARIZATION: (f64, f64) = (1e-9, 1e9);
+
+/// The planner. It keeps its memory, so solving again with the same sizes allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Ilqr {
+    /// When to stop and how to step.
+    pub settings: Settings,
+    current: Rollout,
+    candidate: Rollout,
+    expansion: Expansion,
+    solution: Solution,
+    stage_times: Vec<f64>,
+    stage_weights: Vec<f64>,
+    trace: Vec<Iteration>,
+}
+
+/// How a solve ended; the trajectory stays in the planner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// J of the trajectory.
+    pub cost: f64,
+    /// How the search ended.
+    pub outcome: Outcome,
+    /// Norm of dJ/du at the last linearisation.
+    pub gradient_norm: f64,
+    /// Backward passes with a new linearisation.
+    pub iterations: usize,
+}
+
+impl Ilqr {
+    /// A planner with these settings.
+    pub fn new(settings: Settings) -> Self {
+        Ilqr { settings, ..Ilqr::default() }
+    }
+
+    /// Minimises the cost of `problem` over trajectories of `f`, from `guess`.
+    pub fn plan(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, guess: Guess<'_>) -> Result<Plan, PlanError> {
+        let summary = self.solve(f, problem, guess)?;
+        Ok(Plan {
+            times: problem.times.to_vec(),
+            states: self.current.states.clone(),
+            controls: self.current.controls.clone(),
+            gains: self.solution.gains.clone(),
+            cost: summary.cost,
+            outcome: summary.outcome,
+            gradient_norm: summary.gradient_norm,
+            trace: self.trace.clone(),
+        })
+    }
+
+    /// As [`plan`](Self::plan), but leaves the result in [`states`](Self::states), [`controls`](Self::controls) and
+    /// [`gains`](Self::gains). Allocates only when a problem is larger than any before.
+    pub fn solve(
+        &mut self,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        guess: Guess<'_>,
+    ) -> Result<Summary, PlanError> {
+        let dims = f.dims();
+        problem.validate(dims, &guess)?;
+        self.resize(dims, problem);
+        self.begin(f, problem, guess)?;
+        let (outcome, gradient_norm) = self.iterate(f, problem);
+        self.verify(f, problem)?;
+        Ok(Summary { cost: self.current.cost, outcome, gradient_norm, iterations: self.trace.len() })
+    }
+
+    /// x_k of the last solve.
+    pub fn states(&self) -> &Blocks {
+        &self.current.states
+    }
+
+    /// u_k of the last solve.
+    pub fn controls(&self) -> &Blocks {
+        &self.current.controls
+    }
+
+    /// K_k of the last solve, as gradients ∇ₓuⱼ.
+    pub fn gains(&self) -> &Blocks {
+        &self.solution.gains
+    }
+
+    /// Every iteration of the last solve.
+    pub fn trace(&self) -> &[Iteration] {
+        &self.trace
+    }
+
+    fn resize(&mut self, dims: Dims, problem: &Problem<'_>) {
+        let (transcription, n) = (problem.transcription, problem.intervals());
+        let stages = transcription.stages();
+        let slopes = transcription.integrator.tableau().b.len();
+        self.current.resize(dims, n, stages, slopes);
+        self.candidate.resize(dims, n, stages, slopes);
+        self.solution.resize(dims.state, dims.control, n, &transcription);
+        self.expansion.terminal_gradient.resize(dims.state, 0.0);
+        self.expansion.terminal_hessian.resize(dims.state * dims.state, 0.0);
+        self.expansion.fractions.clear();
+        self.expansion.fractions.extend((0..stages).map(|s| transcription.weight(s)));
+        self.stage_times.clear();
+        self.stage_weights.clear();
+        for t in problem.times.windows(2) {
+            for s in 0..stages {
+                self.stage_times.push(t[0] + transcription.fraction(s) * (t[1] - t[0]));
+                self.stage_weights.push(transcription.weight(s) * (t[1] - t[0]));
+            }
+        }
+        self.trace.clear();
+        self.trace.reserve(self.settings.max_iterations);
+    }
+
+    /// The guess as the current trajectory, with gaps if it brought states.
+    fn begin(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, guess: Guess<'_>) -> Result<(), PlanError> {
+        self.current.controls.as_mut_slice().copy_from_slice(guess.controls);
+        clamp_all(problem.control_bounds, &mut self.current.controls);
+        match guess.states {
+            Some(states) => {
+                specialized(f.dims(), Shoot { dynamics: f, problem, states, out: &mut self.current });
+                self.current.charge(problem, &self.stage_times, &self.stage_weights);
+            }
+            None => self.roll_out_controls(f, problem),
+        }
+        if self.current.cost.is_finite() {
+            return Ok(());
+        }
+        let time = problem.times[self.current.finite];
+        Err(PlanError::NoFinitePlan { time })
+    }
+
+    /// Replaces the current trajectory by what its controls alone give.
+    fn roll_out_controls(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) {
+        self.solution.feedforward.as_mut_slice().fill(0.0);
+        self.solution.gains.as_mut_slice().fill(0.0);
+        self.current.has_gaps = false;
+        // With zero gains the reference states do not matter; they only must be finite.
+        self.current.states.as_mut_slice().fill(0.0);
+        self.forward(f, problem, 0.0);
+        std::mem::swap(&mut self.current, &mut self.candidate);
+    }
+
+    /// Rolls out the law of the last backward pass with step `step` into the candidate, and charges it.
+    fn forward(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, step: f64) {
+        let Solution { feedforward, gains, .. } = &self.solution;
+        let law = Law { around: &self.current, feedforward, gains, step };
+        specialized(f.dims(), Forward { dynamics: f, problem, law, out: &mut self.candidate });
+        self.candidate.charge(problem, &self.stage_times, &self.stage_weights);
+    }
+
+    fn linearize(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) {
+        let e = &mut self.expansion;
+        f.linearize(self.current.points.points(), &mut e.dynamics);
+        problem.cost.quadratize(&self.stage_times, self.current.points.points(), &mut e.cost);
+        let last = problem.intervals();
+        problem.cost.quadratize_terminal(
+            problem.times[last],
+            self.current.states.at(last),
+            &mut e.terminal_gradient,
+            &mut e.terminal_hessian,
+        );
+    }
+
+    fn backward(&mut self, dims: Dims, problem: &Problem<'_>, regularization: f64) -> Option<Promise> {
+        specialized(
+            dims,
+            Backward {
+                problem,
+                around: &self.current,
+                expansion: &self.expansion,
+                regularization,
+                gaps: self.current.has_gaps,
+                out: &mut self.solution,
+            },
+        )
+    }
+
+    /// The search itself.
+    fn iterate(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) -> (Outcome, f64) {
+        let mut regularization = 0.0;
+        let mut gradient_norm = f64::INFINITY;
+        for _ in 0..self.settings.max_iterations {
+            self.linearize(f, problem);
+            let (promise, step) = loop {
+                match self.backward(f.dims(), problem, regularization) {
+                    Some(promise) => {
+                        gradient_norm = promise.gradient_norm;
+                        if self.is_converged(&promise) {
+                            self.record(gradient_norm, 0.0, regularization);
+                            return (Outcome::Converged, gradient_norm);
+                        }
+                        if let Some(step) = self.search(f, problem, &promise) {
+                            break (promise, step);
+                        }
+                    }
+                    None if regularization >= REGULARIZATION.1 => return (Outcome::Stalled, gradient_norm),
+                    None => {}
+                }
+                if regularization >= REGULARIZATION.1 {
+                    self.record(gradient_norm, 0.0, regularization);
+                    return (Outcome::Stalled, gradient_norm);
+                }
+                regularization = (regularization * 10.0).max(REGULARIZATION.0);
+            };
+            self.record(promise.gradient_norm, step, regularization);
+            if step > 0.5 {
+                regularization *= 0.1;
+                if regularization < REGULARIZATION.0 {
+                    regularization = 0.0;
+                }
+            }
+        }
+        (Outcome::IterationLimit, gradient_norm)
+    }
+
+    fn is_converged(&self, promise: &Promise) -> bool {
+        let feasible = !self.current.has_gaps;
+        let decrease = -(promise.linear + 0.5 * promise.quadratic);
+        feasible
+            && (promise.gradient_norm <= self.settings.gradient_tolerance
+                || decrease.abs() <= self.settings.cost_tolerance * (1.0 + self.current.cost.abs()))
+    }
+
+    /// Tries steps 1, ½, ¼, …; the first that decreases the merit enough becomes the current trajectory.
+    fn search(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, promise: &Promise) -> Option<f64> {
+        let price = 2.0 * promise.price;
+        let gap = self.current.total_gap();
+        let before = self.current.cost + price * gap;
+        let mut step = 1.0;
+        for _ in 0..self.settings.line_search {
+            self.forward(f, problem, step);
+            let after = self.candidate.cost + price * gap * (1.0 - step);
+            let model = -step * (promise.linear + 0.5 * step * promise.quadratic);
+            let expected = model.max(0.0) + 0.5 * price * gap * step;
+            let enough = after <= before - self.settings.sufficient_decrease * expected && after < before;
+            if enough && self.candidate.cost.is_finite() {
+                std::mem::swap(&mut self.current, &mut self.candidate);
+                return Some(step);
+            }
+            step *= 0.5;
+        }
+        None
+    }
+
+    fn record(&mut self, gradient_norm: f64, step: f64, regularization: f64) {
+        let gap = self.current.largest_gap();
+        self.trace.push(Iteration { cost: self.current.cost, gradient_norm, step, regularization, gap });
+    }
+
+    /// Makes sure that what is returned is a trajectory of `f`: gaps that are left are closed by rolling out the
+    /// controls with their gains.
+    fn verify(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) -> Result<(), PlanError> {
+        if self.current.has_gaps {
+            self.solution.feedforward.as_mut_slice().fill(0.0);
+            self.forward(f, problem, 1.0);
+            if !self.candidate.cost.is_finite() {
+                self.solution.gains.as_mut_slice().fill(0.0);
+                self.forward(f, problem, 1.0);
+            }
+            std::mem::swap(&mut self.current, &mut self.candidate);
+        }
+        if self.current.cost.is_finite() {
+            return Ok(());
+        }
+        let time = problem.times[self.current.finite];
+        Err(PlanError::NoFinitePlan { time })
+    }
+}

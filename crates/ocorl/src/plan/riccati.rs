@@ -1,0 +1,413 @@
+//! The backward pass: gains and value function of the linear-quadratic problem around a trajectory.
+//!
+//! With the interval models x⁺ = F(z), l(z) and the value function V of the node after it,
+//!
+//! ```text
+//! Q_z = ∇l + F_zᵀ (V_x + V_xx d)          Q_zz = ∇²l + F_zᵀ V_xx F_z          (d: gap of the interval)
+//! k = −Q̃_uu⁻¹ Q_u,   K = −Q̃_uu⁻¹ Q_ux,   Q̃_uu = Q_uu + μ max diag(Q_uu) I
+//! V_x  = Q_x  + Kᵀ Q_uu k + Kᵀ Q_u + Q_xu k
+//! V_xx = Q_xx + Kᵀ Q_uu K + Kᵀ Q_ux + Q_xu K
+//! ```
+//!
+//! [Li04], with the value update of [Tas12] that stays right under regularisation, and under control limits the
+//! box-constrained step of [Tas14]. Beside it runs the adjoint λ ← l_x + F_xᵀ λ, whose l_u + F_uᵀ λ is the exact
+//! gradient dJ/du. O(N (dₓ + dᵤ)² dₓ).
+
+use super::box_qp::BoxQp;
+use super::rollout::Rollout;
+use super::transcription::{IntervalModel, Stages};
+use super::{Problem, Transcription};
+use crate::linalg::small::{Block, Kernel, Shape, combine, dot, factorize, solve};
+use crate::linalg::{Blocks, Linearization, Quadratization};
+use crate::system::Bounds;
+
+/// The problem along a trajectory, to second order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Expansion {
+    /// f at every stage point.
+    pub(super) dynamics: Linearization,
+    /// c at every stage point.
+    pub(super) cost: Quadratization,
+    /// ∇c_T
+    pub(super) terminal_gradient: Vec<f64>,
+    /// ∇²c_T
+    pub(super) terminal_hessian: Vec<f64>,
+    /// Cost weights of the stages of an interval, as fractions of its length.
+    pub(super) fractions: Vec<f64>,
+}
+
+/// Gains, and what the step is expected to do.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Solution {
+    /// k_k
+    pub(super) feedforward: Blocks,
+    /// K_k as gradients ∇ₓuⱼ.
+    pub(super) gains: Blocks,
+    pub(super) work: Work,
+}
+
+/// What a backward pass tells about its step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Promise {
+    /// Σ kᵀ Q_u: J changes by `linear·α + ½ quadratic·α²` for a step α.
+    pub(super) linear: f64,
+    /// Σ kᵀ Q_uu k
+    pub(super) quadratic: f64,
+    /// ‖dJ/du‖ without the directions that a limit blocks.
+    pub(super) gradient_norm: f64,
+    /// Largest |V_x|: a price at which no gap pays.
+    pub(super) price: f64,
+}
+
+/// Memory for what does not fit registers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Work {
+    model: IntervalModel,
+    box_qp: BoxQp,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+    free_gains: Vec<f64>,
+}
+
+impl Solution {
+    pub(super) fn resize(&mut self, nx: usize, nu: usize, intervals: usize, transcription: &Transcription) {
+        self.feedforward.resize(nu, intervals);
+        self.gains.resize(nx * nu, intervals);
+        self.work.model.resize(nx, nx + nu, transcription.integrator.tableau().b.len());
+        self.work.box_qp.resize(nu);
+        self.work.lower.resize(nu, 0.0);
+        self.work.upper.resize(nu, 0.0);
+        self.work.free_gains.resize(nu * nx, 0.0);
+    }
+}
+
+/// The quadratic model of one interval, then of Q, in blocks.
+struct Model<S: Shape> {
+    /// ∇ₓF_i
+    f_x: S::XX,
+    /// ∇ᵤF_i
+    f_u: S::UX,
+    l_x: S::X,
+    l_u: S::U,
+    q_x: S::X,
+    q_u: S::U,
+    q_xx: S::XX,
+    q_xu: S::XU,
+    q_uu: S::UU,
+    /// V_xx F
+    w_x: S::XX,
+    w_u: S::UX,
+}
+
+/// V of the node behind, and the adjoint beside it.
+struct Value<S: Shape> {
+    v_x: S::X,
+    v_xx: S::XX,
+    adjoint: S::X,
+}
+
+/// Runs the recursion. `None`: Q̃_uu is not positive definite somewhere; regularise more.
+pub(super) struct Backward<'a, 'p> {
+    pub(super) problem: &'a Problem<'p>,
+    pub(super) around: &'a Rollout,
+    pub(super) expansion: &'a Expansion,
+    /// μ
+    pub(super) regularization: f64,
+    /// Whether the trajectory has gaps.
+    pub(super) gaps: bool,
+    pub(super) out: &'a mut Solution,
+}
+
+impl Kernel for Backward<'_, '_> {
+    type Output = Option<Promise>;
+
+    #[inline(always)]
+    fn run<S: Shape>(self, shape: S) -> Option<Promise> {
+        let Backward { problem, around, expansion, regularization, gaps, out } = self;
+        let (nx, nu) = (shape.nx(), shape.nu());
+        let Solution { feedforward, gains, work } = out;
+        let mut model = Model::<S>::new(shape);
+        let mut value = Value::<S>::new(shape, expansion);
+        let (mut factors, mut k_k, mut k_gains) =
+            (S::UU::zeros(nu * nu), S::U::zeros(nu), S::XU::zeros(nx * nu));
+        let limits = problem.control_bounds.is_limiting().then_some(problem.control_bounds);
+        let mut promise = Promise { linear: 0.0, quadratic: 0.0, gradient_norm: 0.0, price: 0.0 };
+        for k in (0..problem.intervals()).rev() {
+            model.load(shape, &mut work.model, &stages(shape, problem, expansion, k));
+            if gaps {
+                combine(nx, around.gaps.at(k), 1, value.v_xx.get(), value.v_x.get_mut());
+                promise.price = value.v_x.get().iter().fold(promise.price, |m, v| m.max(v.abs()));
+            }
+            model.expand(shape, &value);
+            let controls = &around.controls.at(k)[..nu];
+            model.regularized(shape, regularization, factors.get_mut());
+            let solved = match limits {
+                None => model.free_step(shape, factors.get_mut(), k_k.get_mut(), k_gains.get_mut()),
+                Some(bounds) => {
+                    let h = factors.get();
+                    model.limited_step(shape, h, work, bounds, controls, k_k.get_mut(), k_gains.get_mut())
+                }
+            };
+            if !solved {
+                return None;
+            }
+            promise.gradient_norm += value.adjoint_step(shape, &model, limits, controls);
+            value.update(shape, &model, k_k.get(), k_gains.get(), &mut promise);
+            feedforward.at_mut(k).copy_from_slice(k_k.get());
+            gains.at_mut(k).copy_from_slice(k_gains.get());
+        }
+        promise.gradient_norm = promise.gradient_norm.sqrt();
+        let finite = promise.linear.is_finite() && promise.gradient_norm.is_finite();
+        finite.then_some(promise)
+    }
+}
+
+/// The part of the batch calls that belongs to interval `k`.
+#[inline(always)]
+fn stages<'a, S: Shape>(shape: S, problem: &Problem<'_>, e: &'a Expansion, k: usize) -> Stages<'a> {
+    let (nx, nz, count) = (shape.nx(), shape.nz(), e.fractions.len());
+    let (from, to) = (k * count, (k + 1) * count);
+    Stages {
+        tableau: problem.transcription.integrator.tableau(),
+        substeps: problem.transcription.substeps,
+        length: problem.times[k + 1] - problem.times[k],
+        weights: &e.fractions,
+        jacobian: &e.dynamics.jacobian.as_slice()[from * nx * nz..to * nx * nz],
+        gradient: &e.cost.gradient.as_slice()[from * nz..to * nz],
+        hessian: &e.cost.hessian.as_slice()[from * nz * nz..to * nz * nz],
+    }
+}
+
+impl<S: Shape> Model<S> {
+    #[inline(always)]
+    fn new(shape: S) -> Self {
+        let (nx, nu) = (shape.nx(), shape.nu());
+        Model {
+            f_x: S::XX::zeros(nx * nx),
+            f_u: S::UX::zeros(nx * nu),
+            l_x: S::X::zeros(nx),
+            l_u: S::U::zeros(nu),
+            q_x: S::X::zeros(nx),
+            q_u: S::U::zeros(nu),
+            q_xx: S::XX::zeros(nx * nx),
+            q_xu: S::XU::zeros(nx * nu),
+            q_uu: S::UU::zeros(nu * nu),
+            w_x: S::XX::zeros(nx * nx),
+            w_u: S::UX::zeros(nx * nu),
+        }
+    }
+
+    /// F_z, ∇l and ∇²l of one interval; the latter two begin Q.
+    #[inline(always)]
+    fn load(&mut self, shape: S, composed: &mut IntervalModel, stages: &Stages<'_>) {
+        if let [weight] = stages.weights {
+            // One stage (Euler): F = x + h f, l = h c.
+            let h = stages.length;
+            self.split_dynamics(shape, stages.jacobian, h, 1.0);
+            self.split_cost(shape, stages.gradient, stages.hessian, weight * h);
+        } else {
+            composed.compose(shape, stages);
+            self.split_dynamics(shape, &composed.jacobian, 1.0, 0.0);
+            self.split_cost(shape, &composed.gradient, &composed.hessian, 1.0);
+        }
+    }
+
+    /// F_z = `scale` · `jacobian` + `unit` · [I 0], in blocks. The unit matrix is added on the way: a diagonal written
+    /// afterwards would stall the vector loads that follow.
+    #[inline(always)]
+    fn split_dynamics(&mut self, shape: S, jacobian: &[f64], scale: f64, unit: f64) {
+        let (nx, nu, nz) = (shape.nx(), shape.nu(), shape.nz());
+        let jacobian = &jacobian[..nx * nz];
+        for i in 0..nx {
+            let row = &jacobian[i * nz..(i + 1) * nz];
+            let f_x = &mut self.f_x.get_mut()[i * nx..(i + 1) * nx];
+            for j in 0..nx {
+                f_x[j] = scale.mul_add(row[j], if i == j { unit } else { 0.0 });
+            }
+            scaled(scale, &row[nx..], &mut self.f_u.get_mut()[i * nu..(i + 1) * nu]);
+        }
+    }
+
+    /// ∇l and ∇²l as multiples of a gradient and a Hessian in z, in blocks.
+    #[inline(always)]
+    fn split_cost(&mut self, shape: S, gradient: &[f64], hessian: &[f64], weight: f64) {
+        let (nx, nu, nz) = (shape.nx(), shape.nu(), shape.nz());
+        let (gradient, hessian) = (&gradient[..nz], &hessian[..nz * nz]);
+        for i in 0..nx {
+            let column = &hessian[i * nz..i * nz + nx];
+            scaled(weight, column, &mut self.q_xx.get_mut()[i * nx..(i + 1) * nx]);
+        }
+        for r in 0..nu {
+            let column = &hessian[(nx + r) * nz..(nx + r + 1) * nz];
+            scaled(weight, &column[..nx], &mut self.q_xu.get_mut()[r * nx..(r + 1) * nx]);
+            scaled(weight, &column[nx..], &mut self.q_uu.get_mut()[r * nu..(r + 1) * nu]);
+        }
+        scaled(weight, &gradient[..nx], self.l_x.get_mut());
+        scaled(weight, &gradient[nx..], self.l_u.get_mut());
+    }
+
+    /// Q_z and Q_zz.
+    #[inline(always)]
+    fn expand(&mut self, shape: S, value: &Value<S>) {
+        let (nx, nu) = (shape.nx(), shape.nu());
+        let (f_x, f_u, v_xx) = (self.f_x.get(), self.f_u.get(), value.v_xx.get());
+        let (w_x, w_u) = (self.w_x.get_mut(), self.w_u.get_mut());
+        w_x.fill(0.0);
+        w_u.fill(0.0);
+        for i in 0..nx {
+            let v = &v_xx[i * nx..(i + 1) * nx];
+            combine(nx, v, 1, f_x, &mut w_x[i * nx..(i + 1) * nx]);
+            combine(nx, v, 1, f_u, &mut w_u[i * nu..(i + 1) * nu]);
+        }
+        for j in 0..nx {
+            combine(nx, &f_x[j..], nx, w_x, &mut self.q_xx.get_mut()[j * nx..(j + 1) * nx]);
+        }
+        for r in 0..nu {
+            combine(nx, &f_u[r..], nu, w_x, &mut self.q_xu.get_mut()[r * nx..(r + 1) * nx]);
+            combine(nx, &f_u[r..], nu, w_u, &mut self.q_uu.get_mut()[r * nu..(r + 1) * nu]);
+        }
+        self.q_x.get_mut().copy_from_slice(self.l_x.get());
+        self.q_u.get_mut().copy_from_slice(self.l_u.get());
+        combine(nx, value.v_x.get(), 1, f_x, self.q_x.get_mut());
+        combine(nx, value.v_x.get(), 1, f_u, self.q_u.get_mut());
+    }
+
+    /// Q̃_uu into `out`.
+    #[inline(always)]
+    fn regularized(&self, shape: S, regularization: f64, out: &mut [f64]) {
+        let nu = shape.nu();
+        out.copy_from_slice(self.q_uu.get());
+        if regularization > 0.0 {
+            let largest = (0..nu).fold(0.0_f64, |m, r| m.max(out[r * nu + r].abs()));
+            let shift = regularization * if largest > 0.0 { largest } else { 1.0 };
+            for r in 0..nu {
+                out[r * nu + r] += shift;
+            }
+        }
+    }
+
+    /// k and K without limits; `factors` holds Q̃_uu.
+    #[inline(always)]
+    fn free_step(&self, shape: S, factors: &mut [f64], k: &mut [f64], gains: &mut [f64]) -> bool {
+        let (nx, nu) = (shape.nx(), shape.nu());
+        if !factorize(nu, factors) {
+            return false;
+        }
+        scaled(-1.0, self.q_u.get(), k);
+        scaled(-1.0, self.q_xu.get(), gains);
+        solve(nu, factors, 1, k);
+        solve(nu, factors, nx, gains);
+        true
+    }
+
+    /// k from the box-constrained problem with Hessian `h`; K is zero in the directions held at a limit.
+    #[expect(clippy::too_many_arguments, reason = "one step of the recursion, called in one place")]
+    fn limited_step(
+        &self,
+        shape: S,
+        h: &[f64],
+        work: &mut Work,
+        bounds: &Bounds,
+        controls: &[f64],
+        k: &mut [f64],
+        gains: &mut [f64],
+    ) -> bool {
+        let (nx, nu) = (shape.nx(), shape.nu());
+        let Work { box_qp, lower, upper, free_gains, .. } = work;
+        for r in 0..nu {
+            lower[r] = bounds.lower[r] - controls[r];
+            upper[r] = bounds.upper[r] - controls[r];
+        }
+        if !box_qp.solve(h, self.q_u.get(), lower, upper) {
+            return false;
+        }
+        k.copy_from_slice(&box_qp.solution);
+        let free = || (0..nu).filter(|&r| box_qp.free[r]).enumerate();
+        for (slot, r) in free() {
+            let row = &self.q_xu.get()[r * nx..(r + 1) * nx];
+            scaled(-1.0, row, &mut free_gains[slot * nx..(slot + 1) * nx]);
+        }
+        let count = box_qp.free_count();
+        solve(count, &box_qp.factor[..count * count], nx, &mut free_gains[..count * nx]);
+        gains.fill(0.0);
+        for (slot, r) in free() {
+            gains[r * nx..(r + 1) * nx].copy_from_slice(&free_gains[slot * nx..(slot + 1) * nx]);
+        }
+        true
+    }
+}
+
+impl<S: Shape> Value<S> {
+    /// V = c_T at the last node.
+    #[inline(always)]
+    fn new(shape: S, expansion: &Expansion) -> Self {
+        let nx = shape.nx();
+        let mut value: Self =
+            Value { v_x: S::X::zeros(nx), v_xx: S::XX::zeros(nx * nx), adjoint: S::X::zeros(nx) };
+        value.v_x.get_mut().copy_from_slice(&expansion.terminal_gradient);
+        value.adjoint.get_mut().copy_from_slice(&expansion.terminal_gradient);
+        value.v_xx.get_mut().copy_from_slice(&expansion.terminal_hessian);
+        value
+    }
+
+    /// λ ← l_x + F_xᵀ λ; returns ‖l_u + F_uᵀ λ‖² over the directions that no limit blocks.
+    #[inline(always)]
+    fn adjoint_step(&mut self, shape: S, model: &Model<S>, limits: Option<&Bounds>, controls: &[f64]) -> f64 {
+        let (nx, nu) = (shape.nx(), shape.nu());
+        let (mut next, mut g) = (S::X::zeros(nx), S::U::zeros(nu));
+        next.get_mut().copy_from_slice(model.l_x.get());
+        g.get_mut().copy_from_slice(model.l_u.get());
+        combine(nx, self.adjoint.get(), 1, model.f_x.get(), next.get_mut());
+        combine(nx, self.adjoint.get(), 1, model.f_u.get(), g.get_mut());
+        self.adjoint = next;
+        let blocked = |r: usize, g: f64| {
+            limits.is_some_and(|b| {
+                (g > 0.0 && controls[r] <= b.lower[r]) || (g < 0.0 && controls[r] >= b.upper[r])
+            })
+        };
+        g.get().iter().enumerate().filter(|&(r, &g)| !blocked(r, g)).map(|(_, g)| g * g).sum()
+    }
+
+    /// V_x and V_xx of this node, and this interval's share of the promise.
+    #[inline(always)]
+    fn update(&mut self, shape: S, model: &Model<S>, k: &[f64], gains: &[f64], promise: &mut Promise) {
+        let (nx, nu) = (shape.nx(), shape.nu());
+        let (q_u, q_uu, q_xu) = (model.q_u.get(), model.q_uu.get(), model.q_xu.get());
+        // Q_uu k + Q_u and, row by row, Q_uu K + Q_ux.
+        let (mut slope, mut residual) = (S::U::zeros(nu), S::XU::zeros(nx * nu));
+        residual.get_mut().copy_from_slice(q_xu);
+        for r in 0..nu {
+            let row = &q_uu[r * nu..(r + 1) * nu];
+            let curvature = dot(row, k);
+            promise.linear += k[r] * q_u[r];
+            promise.quadratic += k[r] * curvature;
+            slope.get_mut()[r] = curvature + q_u[r];
+            combine(nu, row, 1, gains, &mut residual.get_mut()[r * nx..(r + 1) * nx]);
+        }
+        let (v_x, v_xx) = (self.v_x.get_mut(), self.v_xx.get_mut());
+        v_x.copy_from_slice(model.q_x.get());
+        combine(nu, slope.get(), 1, gains, v_x);
+        combine(nu, k, 1, q_xu, v_x);
+        v_xx.copy_from_slice(model.q_xx.get());
+        for j in 0..nx {
+            let column = &mut v_xx[j * nx..(j + 1) * nx];
+            combine(nu, &residual.get()[j..], nx, gains, column);
+            combine(nu, &gains[j..], nx, q_xu, column);
+        }
+        for i in 0..nx {
+            for j in 0..i {
+                let mean = 0.5 * (v_xx[j * nx + i] + v_xx[i * nx + j]);
+                v_xx[j * nx + i] = mean;
+                v_xx[i * nx + j] = mean;
+            }
+        }
+    }
+}
+
+/// y = a x.
+#[inline(always)]
+fn scaled(a: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = a * x;
+    }
+}

@@ -1,0 +1,82 @@
+//! Several starts, the best kept: local search from more than one place.
+
+use super::{Guess, Ilqr, Plan, PlanError, Problem, Settings};
+use crate::linalg::Blocks;
+use crate::random::Rng;
+use crate::system::Dynamics;
+use rayon::prelude::*;
+
+/// One place to start from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// u_k
+    pub controls: Blocks,
+    /// x_k, if the start is not a rollout of its controls.
+    pub states: Option<Blocks>,
+}
+
+impl Start {
+    /// The same control on every interval.
+    pub fn constant(control: &[f64], intervals: usize) -> Start {
+        Start { controls: Blocks::from_vec(control.repeat(intervals), control.len()), states: None }
+    }
+
+    /// A smooth random control around `center`: three sines of random frequency (up to `cycles` periods over the
+    /// horizon) and phase, each with an amplitude drawn from a normal distribution of standard deviation `size`.
+    pub fn random(center: &[f64], size: f64, cycles: f64, intervals: usize, rng: &mut Rng) -> Start {
+        let mut start = Start::constant(center, intervals);
+        for r in 0..center.len() {
+            for _ in 0..3 {
+                let amplitude = size * rng.normal();
+                let frequency = std::f64::consts::TAU * rng.uniform(0.0, cycles) / intervals as f64;
+                let phase = rng.uniform(0.0, std::f64::consts::TAU);
+                for k in 0..intervals {
+                    start.controls.at_mut(k)[r] += amplitude * (frequency * k as f64 + phase).sin();
+                }
+            }
+        }
+        start
+    }
+
+    /// The straight line from `from` to `to` as states, with one control throughout: an infeasible start.
+    pub fn line(from: &[f64], to: &[f64], control: &[f64], intervals: usize) -> Start {
+        let mut states = Blocks::zeros(from.len(), intervals + 1);
+        for k in 0..=intervals {
+            let w = k as f64 / intervals as f64;
+            for (i, x) in states.at_mut(k).iter_mut().enumerate() {
+                *x = from[i] + w * (to[i] - from[i]);
+            }
+        }
+        Start { states: Some(states), ..Start::constant(control, intervals) }
+    }
+
+    /// What the planner takes.
+    pub fn guess(&self) -> Guess<'_> {
+        Guess { controls: self.controls.as_slice(), states: self.states.as_ref().map(Blocks::as_slice) }
+    }
+}
+
+/// Plans from every start, side by side, and returns the plan of least cost (the first of equals).
+///
+/// `dynamics` makes one copy for each start. Starts that lead nowhere are passed over; if all do, the first error is
+/// returned. The result does not depend on the number of threads.
+pub fn best_of(
+    dynamics: &(dyn Fn() -> Box<dyn Dynamics> + Sync),
+    problem: &Problem<'_>,
+    settings: &Settings,
+    starts: &[Start],
+) -> Result<Plan, PlanError> {
+    assert!(!starts.is_empty(), "at least one start is needed");
+    let plans: Vec<Result<Plan, PlanError>> = starts
+        .par_iter()
+        .map(|start| Ilqr::new(settings.clone()).plan(dynamics().as_mut(), problem, start.guess()))
+        .collect();
+    plans
+        .into_iter()
+        .reduce(|best, next| match (&best, &next) {
+            (Ok(a), Ok(b)) if b.cost < a.cost => next,
+            (Err(_), Ok(_)) => next,
+            _ => best,
+        })
+        .unwrap_or(Err(PlanError::NoIntervals { nodes: 0 }))
+}

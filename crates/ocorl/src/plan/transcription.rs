@@ -1,0 +1,243 @@
+//! From a continuous problem to stages: each interval is integrated by `substeps` Runge–Kutta steps, the running
+//! cost by the same weights as the state.
+//!
+//! Every point at which f is evaluated, stage s of interval k, is one column of a batch; so one call gives the
+//! Jacobians of the whole horizon, and the chain rule below composes them:
+//!
+//! ```text
+//! X₁ = [I 0],  Xₛ = X + h Σⱼ aₛⱼ Kⱼ,  Kₛ = Aₛ Xₛ + [0 Bₛ],  X ← X + h Σₛ bₛ Kₛ     (Xₛ = ∂xₛ/∂(x_k, u_k))
+//! ∇l = Σₛ wₛ Gₛᵀ ∇cₛ,   ∇²l ≈ Σₛ wₛ Gₛᵀ ∇²cₛ Gₛ,   Gₛ = [Xₛ; 0 I]
+//! ```
+//!
+//! The Hessian leaves out ∂²xₛ/∂z² (Gauss–Newton), as iLQR does for the dynamics.
+
+use crate::linalg::small::{Shape, axpy};
+use crate::simulate::{Integrator, Tableau};
+
+/// Where the running cost of an interval is evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Quadrature {
+    /// At every stage, with the weights of the integrator: the cost integral to the integrator's order.
+    #[default]
+    Integrated,
+    /// Once, at the beginning, times the length: how the reference's zero-order-hold baseline is optimised.
+    AtStart,
+}
+
+/// How ẋ = f(x, u) on an interval becomes a step map and a stage cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transcription {
+    /// The Runge–Kutta method.
+    pub integrator: Integrator,
+    /// Equal steps in each interval.
+    pub substeps: usize,
+    /// The rule for the cost.
+    pub quadrature: Quadrature,
+}
+
+impl Default for Transcription {
+    fn default() -> Self {
+        Transcription { integrator: Integrator::Rk4, substeps: 1, quadrature: Quadrature::Integrated }
+    }
+}
+
+impl Transcription {
+    /// One step of `integrator` an interval, cost integrated.
+    pub fn single(integrator: Integrator) -> Self {
+        Transcription { integrator, ..Transcription::default() }
+    }
+
+    /// Evaluations of f in an interval.
+    pub fn stages(&self) -> usize {
+        self.substeps * self.integrator.tableau().b.len()
+    }
+
+    /// Time of stage `s` as a fraction of its interval.
+    pub fn fraction(&self, s: usize) -> f64 {
+        let c = self.integrator.tableau().c;
+        ((s / c.len()) as f64 + c[s % c.len()]) / self.substeps as f64
+    }
+
+    /// Weight of the cost at stage `s` as a fraction of the interval's length; they add to one.
+    pub fn weight(&self, s: usize) -> f64 {
+        match self.quadrature {
+            Quadrature::Integrated => {
+                let b = self.integrator.tableau().b;
+                b[s % b.len()] / self.substeps as f64
+            }
+            Quadrature::AtStart => f64::from(s == 0),
+        }
+    }
+}
+
+/// Linearisations and quadratisations at the stages of one interval, as the batch calls left them.
+#[derive(Clone, Copy)]
+pub(super) struct Stages<'a> {
+    pub(super) tableau: &'static Tableau,
+    pub(super) substeps: usize,
+    /// Length of the interval.
+    pub(super) length: f64,
+    /// Cost weights as fractions of the length.
+    pub(super) weights: &'a [f64],
+    /// ∇fⱼ at each stage.
+    pub(super) jacobian: &'a [f64],
+    /// ∇c at each stage.
+    pub(super) gradient: &'a [f64],
+    /// ∇²c at each stage.
+    pub(super) hessian: &'a [f64],
+}
+
+/// The quadratic model of one interval: x⁺ = F(z), l(z), with z = (x_k, u_k).
+#[derive(Clone, Debug, Default)]
+pub(super) struct IntervalModel {
+    /// ∇Fⱼ, one after the other.
+    pub(super) jacobian: Vec<f64>,
+    /// ∇l
+    pub(super) gradient: Vec<f64>,
+    /// ∇²l
+    pub(super) hessian: Vec<f64>,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    /// Xₛ
+    point: Vec<f64>,
+    /// Kₛ of all stages of a step.
+    slopes: Vec<f64>,
+    /// ∇²cₛ Gₛ
+    product: Vec<f64>,
+}
+
+impl IntervalModel {
+    pub(super) fn resize(&mut self, nx: usize, nz: usize, stages: usize) {
+        self.jacobian.resize(nx * nz, 0.0);
+        self.gradient.resize(nz, 0.0);
+        self.hessian.resize(nz * nz, 0.0);
+        self.scratch.point.resize(nx * nz, 0.0);
+        self.scratch.slopes.resize(stages * nx * nz, 0.0);
+        self.scratch.product.resize(nz * nz, 0.0);
+    }
+
+    /// Composes the stages of one interval.
+    #[inline(always)]
+    pub(super) fn compose<S: Shape>(&mut self, shape: S, stages: &Stages<'_>) {
+        let (nx, nz) = (shape.nx(), shape.nz());
+        let size = nx * nz;
+        let jacobian = &mut self.jacobian[..size];
+        let gradient = &mut self.gradient[..nz];
+        let hessian = &mut self.hessian[..nz * nz];
+
+        // The first stage is at z itself: Gₛ = I.
+        let weight = stages.weights[0] * stages.length;
+        for (out, c) in gradient.iter_mut().zip(&stages.gradient[..nz]) {
+            *out = weight * c;
+        }
+        for (out, c) in hessian.iter_mut().zip(&stages.hessian[..nz * nz]) {
+            *out = weight * c;
+        }
+        jacobian.fill(0.0);
+        for j in 0..nx {
+            jacobian[j * nz + j] = 1.0;
+        }
+        if stages.weights.len() == 1 {
+            axpy(stages.length, &stages.jacobian[..size], jacobian);
+            return;
+        }
+
+        let step = stages.length / stages.substeps as f64;
+        let count = stages.tableau.b.len();
+        for substep in 0..stages.substeps {
+            for stage in 0..count {
+                let s = substep * count + stage;
+                let point = &mut self.scratch.point[..size];
+                point.copy_from_slice(jacobian);
+                for (j, &a) in stages.tableau.a[stage].iter().enumerate() {
+                    if a != 0.0 {
+                        axpy(step * a, &self.scratch.slopes[j * size..(j + 1) * size], point);
+                    }
+                }
+                let slope = &mut self.scratch.slopes[stage * size..(stage + 1) * size];
+                slope_sensitivity(shape, &stages.jacobian[s * size..(s + 1) * size], point, slope);
+                let weight = stages.weights[s] * stages.length;
+                if s > 0 && weight != 0.0 {
+                    let c_gradient = &stages.gradient[s * nz..(s + 1) * nz];
+                    let c_hessian = &stages.hessian[s * nz * nz..(s + 1) * nz * nz];
+                    pull_back_gradient(shape, weight, c_gradient, point, gradient);
+                    pull_back_hessian(shape, weight, c_hessian, point, &mut self.scratch.product, hessian);
+                }
+            }
+            for (stage, &b) in stages.tableau.b.iter().enumerate() {
+                axpy(step * b, &self.scratch.slopes[stage * size..(stage + 1) * size], jacobian);
+            }
+        }
+    }
+}
+
+/// K = A X + [0 B], gradient by gradient. Zeros of A, of which mechanical systems have many, are skipped.
+#[inline(always)]
+fn slope_sensitivity<S: Shape>(shape: S, jacobian: &[f64], point: &[f64], out: &mut [f64]) {
+    let (nx, nz) = (shape.nx(), shape.nz());
+    for i in 0..nx {
+        let row = &jacobian[i * nz..(i + 1) * nz];
+        let out = &mut out[i * nz..(i + 1) * nz];
+        out[..nx].fill(0.0);
+        out[nx..].copy_from_slice(&row[nx..]);
+        for l in 0..nx {
+            if row[l] != 0.0 {
+                axpy(row[l], &point[l * nz..(l + 1) * nz], out);
+            }
+        }
+    }
+}
+
+/// ∇l += w Gᵀ ∇c.
+#[inline(always)]
+fn pull_back_gradient<S: Shape>(shape: S, weight: f64, c: &[f64], point: &[f64], out: &mut [f64]) {
+    let (nx, nz) = (shape.nx(), shape.nz());
+    for i in 0..nx {
+        axpy(weight * c[i], &point[i * nz..(i + 1) * nz], out);
+    }
+    axpy(weight, &c[nx..nz], &mut out[nx..nz]);
+}
+
+/// ∇²l += w Gᵀ ∇²c G. Zeros of ∇²c, which is diagonal for most costs, are skipped.
+#[inline(always)]
+fn pull_back_hessian<S: Shape>(
+    shape: S,
+    weight: f64,
+    c: &[f64],
+    point: &[f64],
+    product: &mut [f64],
+    out: &mut [f64],
+) {
+    let (nx, nz) = (shape.nx(), shape.nz());
+    for i in 0..nz {
+        let column = &mut product[i * nz..(i + 1) * nz];
+        column.fill(0.0);
+        for j in 0..nz {
+            let c = weight * c[i * nz + j];
+            if c == 0.0 {
+                continue;
+            }
+            if j < nx {
+                axpy(c, &point[j * nz..(j + 1) * nz], column);
+            } else {
+                column[j] += c;
+            }
+        }
+    }
+    for i in 0..nz {
+        let column = &product[i * nz..(i + 1) * nz];
+        if i < nx {
+            let g = &point[i * nz..(i + 1) * nz];
+            for m in 0..nz {
+                if g[m] != 0.0 {
+                    axpy(g[m], column, &mut out[m * nz..(m + 1) * nz]);
+                }
+            }
+        } else {
+            axpy(1.0, column, &mut out[i * nz..(i + 1) * nz]);
+        }
+    }
+}

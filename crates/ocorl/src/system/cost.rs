@@ -1,0 +1,175 @@
+//! What a trajectory costs: J = ∫₀ᵀ c(t, x, u) dt + c_T(x(T)).
+
+use super::Dims;
+use crate::linalg::small::{Kernel, Shape, specialized};
+use crate::linalg::{Points, Quadratization};
+
+/// A running cost c(t, x, u) and a terminal cost c_T(t, x).
+///
+/// Time enters because following a reference is a cost too. A control at the single instant T costs nothing in
+/// continuous time, so the terminal cost depends on the state alone.
+pub trait Cost: Send + Sync {
+    /// Dimensions of x and u.
+    fn dims(&self) -> Dims;
+
+    /// c(tᵢ, zᵢ) into `out[i]`.
+    fn running(&self, times: &[f64], z: Points<'_>, out: &mut [f64]);
+
+    /// c, its gradient and its Hessian at each (tᵢ, zᵢ).
+    fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut Quadratization);
+
+    /// c_T(t, x).
+    fn terminal(&self, time: f64, state: &[f64]) -> f64;
+
+    /// c_T with its gradient and Hessian (dim(x) × dim(x), symmetric), both overwritten.
+    fn quadratize_terminal(&self, time: f64, state: &[f64], gradient: &mut [f64], hessian: &mut [f64]) -> f64;
+}
+
+/// c = Σ qᵢ (xᵢ − x̂ᵢ)² + Σ rⱼ (uⱼ − ûⱼ)² (no factor ½) and c_T = Σ fᵢ (xᵢ − x̂ᵢ)².
+///
+/// ```
+/// use ocorl::system::{Cost, QuadraticCost};
+/// let cost = QuadraticCost::new([1.0, 1.0], [1.0]).terminal_weights([2.0, 0.0]).state_target([0.5, 0.0]);
+/// assert_eq!(cost.terminal(0.0, &[1.5, 3.0]), 2.0);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuadraticCost {
+    states: usize,
+    /// (q, r)
+    weights: Vec<f64>,
+    /// (x̂, û)
+    target: Vec<f64>,
+    /// f
+    terminal: Vec<f64>,
+}
+
+impl QuadraticCost {
+    /// Weights q and r around the target zero, without a terminal cost.
+    pub fn new(state_weights: impl AsRef<[f64]>, control_weights: impl AsRef<[f64]>) -> Self {
+        let (q, r) = (state_weights.as_ref(), control_weights.as_ref());
+        QuadraticCost {
+            states: q.len(),
+            weights: [q, r].concat(),
+            target: vec![0.0; q.len() + r.len()],
+            terminal: vec![0.0; q.len()],
+        }
+    }
+
+    /// Sets f.
+    #[must_use]
+    pub fn terminal_weights(mut self, weights: impl AsRef<[f64]>) -> Self {
+        assert_eq!(weights.as_ref().len(), self.states, "one terminal weight for each state");
+        self.terminal = weights.as_ref().to_vec();
+        self
+    }
+
+    /// Sets x̂.
+    #[must_use]
+    pub fn state_target(mut self, target: impl AsRef<[f64]>) -> Self {
+        assert_eq!(target.as_ref().len(), self.states, "one target for each state");
+        self.target[..self.states].copy_from_slice(target.as_ref());
+        self
+    }
+
+    /// Sets û.
+    #[must_use]
+    pub fn control_target(mut self, target: impl AsRef<[f64]>) -> Self {
+        assert_eq!(target.as_ref().len(), self.target.len() - self.states, "one target for each control");
+        self.target[self.states..].copy_from_slice(target.as_ref());
+        self
+    }
+
+    /// x̂
+    pub fn target_state(&self) -> &[f64] {
+        &self.target[..self.states]
+    }
+
+    /// û
+    pub fn target_control(&self) -> &[f64] {
+        &self.target[self.states..]
+    }
+}
+
+impl Cost for QuadraticCost {
+    fn dims(&self) -> Dims {
+        Dims { state: self.states, control: self.weights.len() - self.states }
+    }
+
+    fn running(&self, _times: &[f64], z: Points<'_>, out: &mut [f64]) {
+        specialized(self.dims(), Running { cost: self, z: z.as_slice(), out });
+    }
+
+    fn quadratize(&self, _times: &[f64], z: Points<'_>, out: &mut Quadratization) {
+        out.resize(self.weights.len(), z.len());
+        specialized(self.dims(), Quadratize { cost: self, z: z.as_slice(), out });
+    }
+
+    fn terminal(&self, _time: f64, state: &[f64]) -> f64 {
+        state
+            .iter()
+            .zip(&self.target)
+            .zip(&self.terminal)
+            .map(|((x, target), weight)| weight * (x - target) * (x - target))
+            .sum()
+    }
+
+    fn quadratize_terminal(&self, time: f64, state: &[f64], gradient: &mut [f64], hessian: &mut [f64]) -> f64 {
+        hessian.fill(0.0);
+        for i in 0..self.states {
+            gradient[i] = 2.0 * self.terminal[i] * (state[i] - self.target[i]);
+            hessian[i * self.states + i] = 2.0 * self.terminal[i];
+        }
+        self.terminal(time, state)
+    }
+}
+
+struct Running<'a> {
+    cost: &'a QuadraticCost,
+    z: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl Kernel for Running<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Shape>(self, shape: S) {
+        let nz = shape.nz();
+        let (weights, target) = (&self.cost.weights[..nz], &self.cost.target[..nz]);
+        for (z, out) in self.z.chunks_exact(nz).zip(self.out) {
+            let mut sum = 0.0;
+            for i in 0..nz {
+                sum += weights[i] * (z[i] - target[i]) * (z[i] - target[i]);
+            }
+            *out = sum;
+        }
+    }
+}
+
+struct Quadratize<'a> {
+    cost: &'a QuadraticCost,
+    z: &'a [f64],
+    out: &'a mut Quadratization,
+}
+
+impl Kernel for Quadratize<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Shape>(self, shape: S) {
+        let nz = shape.nz();
+        let Quadratize { cost, z, out } = self;
+        Running { cost, z, out: &mut out.value }.run(shape);
+        let (weights, target) = (&cost.weights[..nz], &cost.target[..nz]);
+        let gradients = out.gradient.as_mut_slice().chunks_exact_mut(nz);
+        let hessians = out.hessian.as_mut_slice().chunks_exact_mut(nz * nz);
+        for ((z, gradient), hessian) in z.chunks_exact(nz).zip(gradients).zip(hessians) {
+            for i in 0..nz {
+                gradient[i] = 2.0 * weights[i] * (z[i] - target[i]);
+                for j in 0..nz {
+                    hessian[i * nz + j] = if i == j { 2.0 * weights[i] } else { 0.0 };
+                }
+            }
+        }
+    }
+}
