@@ -26,6 +26,8 @@ Usage, from the root of the repository (a few minutes on one core):
     python studies/ground_truth/solve.py pendulum   # named systems only, writes nothing
 """
 
+import contextlib
+import io
 import sys
 import time
 from dataclasses import dataclass
@@ -120,7 +122,7 @@ def acrobot(x, u, m=1.0, l=1.0, g=0.2):
 class Task:
     """Running cost sum(q (x-target)^2) + sum(r (u-rest)^2), terminal sum(qf (x-target)^2).
 
-    `probe` is a published test vector (x, u, xdot) of the right-hand side.
+    `probe` is an independently computed test vector (x, u, xdot) of the right-hand side.
     """
 
     name: str
@@ -335,16 +337,24 @@ def search(task, holds, extra=None):
     return best, abs(best.cost - previous.cost)
 
 
+def ipopt_version():
+    """The version line of the banner IPOPT prints."""
+    x, banner = ca.SX.sym("x"), io.StringIO()
+    with contextlib.redirect_stdout(banner):
+        ca.nlpsol("s", "ipopt", {"x": x, "f": x**2}, {"print_time": False})()
+    return next(line for line in banner.getvalue().splitlines() if "Ipopt version" in line)
+
+
 def header(worst):
     fine, hold = 4 * CONTINUOUS_ELEMENTS, 4 * HOLD_ELEMENTS
     return f'''# Written by studies/ground_truth/solve.py; do not edit by hand.
-source = "CasADi {ca.__version__} with its bundled IPOPT, direct collocation, {DEGREE} Gauss-Legendre points \
+source = "CasADi {ca.__version__} ({ipopt_version()[len("This is "):].rstrip(".")}); direct collocation, {DEGREE} Gauss-Legendre points \
 per element; continuous: {fine // 2} and {fine} elements; zoh: {hold // 2} and {hold} elements per hold \
 (acrobot twice as many); best of {RANDOM_STARTS + 2} starts (zoh: {RANDOM_STARTS + 3})"
 command = "python studies/ground_truth/solve.py"
 date = "{DATE}"
 units = "implemented cost (not Table 1's scaling)"
-tolerance = {TOLERANCE:.0e}
+tolerance = {TOLERANCE}
 tolerance_reason = "relative, on the costs: the two finest grids differ by at most {worst:.0e} relative and a \
 Runge-Kutta replay of the controls agrees; the rest is room for the tested solver's own discretisation"
 '''
@@ -361,11 +371,11 @@ def main(names):
         held, held_error = search(task, task.holds, best)
         print(f"  {time.time() - clock:.0f} s", flush=True)
         worst = max(worst, error / best.cost, held_error / held.cost)
-        array = lambda values: "[" + ", ".join(f"{v + 0.0:.10g}" for v in values) + "]"
+        array = lambda values: "[" + ", ".join(f"{v + 0.0:#.10g}" for v in values) + "]"
         blocks.append("\n".join([
             f"\n[{task.name}]",
-            f"continuous = {best.cost:.11g}", f"continuous_grid_error = {error:.1e}",
-            f"zoh = {held.cost:.11g}", f"zoh_grid_error = {held_error:.1e}",
+            f"continuous = {best.cost:#.11g}", f"continuous_grid_error = {error:.1e}",
+            f"zoh = {held.cost:#.11g}", f"zoh_grid_error = {held_error:.1e}",
             f"holds = {task.holds}",
             f"initial_control = {array(best.initial_control)}",
             f"final_state = {array(best.states[:, -1])}", ""]))

@@ -84,6 +84,18 @@ impl Blocks {
         self.data.resize(size * count, 0.0);
     }
 
+    /// Appends one block of zeros.
+    pub fn grow(&mut self) {
+        self.data.resize(self.data.len() + self.size, 0.0);
+    }
+
+    /// Appends a block.
+    #[inline]
+    pub fn push(&mut self, block: &[f64]) {
+        assert_eq!(block.len(), self.size, "a block has {} numbers, not {}", self.size, block.len());
+        self.data.extend_from_slice(block);
+    }
+
     /// Numbers in a block.
     #[inline]
     pub fn size(&self) -> usize {

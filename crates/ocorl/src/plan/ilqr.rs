@@ -43,6 +43,9 @@ impl Default for Settings {
 /// Relative regularisation μ: off, or between these.
 const REGULARIZATION: (f64, f64) = (1e-9, 1e9);
 
+/// States that miss the dynamics by less than this fraction of their size are taken as a rollout of the controls.
+const NO_GAP: f64 = 1e-10;
+
 /// The planner. It keeps its memory, so solving again with the same sizes allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Ilqr {
@@ -158,7 +161,12 @@ impl Ilqr {
         match guess.states {
             Some(states) => {
                 specialized(f.dims(), Shoot { dynamics: f, problem, states, out: &mut self.current });
-                self.current.charge(problem, &self.stage_times, &self.stage_weights);
+                let size = states.iter().fold(1.0_f64, |m, x| m.max(x.abs()));
+                if self.current.largest_gap() <= NO_GAP * size {
+                    self.roll_out_controls(f, problem);
+                } else {
+                    self.current.charge(problem, &self.stage_times, &self.stage_weights);
+                }
             }
             None => self.roll_out_controls(f, problem),
         }

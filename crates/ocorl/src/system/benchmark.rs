@@ -239,7 +239,7 @@ impl Benchmark {
         self.task.validate()?;
         let point = [self.task.initial_state.as_slice(), &self.task.safe_control].concat();
         let mut derivative = vec![0.0; self.dims().state];
-        self.dynamics().derivative(crate::linalg::Points::new(&point, point.len()), &mut derivative);
+        self.dynamics().derivative(crate::linalg::Points::single(&point), &mut derivative);
         if derivative.iter().any(|d| !d.is_finite()) {
             return Err(BenchmarkError::NotFiniteAtStart {
                 system: self.name,

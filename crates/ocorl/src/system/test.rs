@@ -8,7 +8,7 @@ use crate::random::Stream;
 pub(super) fn derivative(benchmark: &Benchmark, state: &[f64], control: &[f64]) -> Vec<f64> {
     let z = [state, control].concat();
     let mut out = vec![0.0; state.len()];
-    benchmark.dynamics().derivative(Points::new(&z, z.len()), &mut out);
+    benchmark.dynamics().derivative(Points::single(&z), &mut out);
     out
 }
 
@@ -71,7 +71,7 @@ fn first_episode_cost(benchmark: &Benchmark) -> f64 {
         (benchmark.first_control)(t, x, u);
         times.push(t);
         points.push(z.clone());
-        dynamics.derivative(Points::new(&z, z.len()), &mut slope);
+        dynamics.derivative(Points::single(&z), &mut slope);
         for (x, dx) in z.iter_mut().zip(&slope) {
             *x += h * dx;
         }

@@ -1,0 +1,274 @@
+//! From values to places on an axis, and where its ticks stand.
+//!
+//! Places run from 0 (low end) to 1 (high end). A logarithmic axis works on log₁₀ of the values throughout.
+
+use crate::figure::{Axis, Scale};
+
+/// Beyond this, differences overflow.
+const HUGE: f64 = 1e300;
+/// Below this, they lose their digits.
+const TINY: f64 = 1e-297;
+/// Data that vary less than this, relative to their size, are drawn as constant: no tick label could tell them apart.
+const CONSTANT: f64 = 1e-9;
+
+/// What an axis shows.
+#[derive(Debug)]
+pub(crate) struct Span {
+    log: bool,
+    /// Whole numbers only: episodes, iterations.
+    whole: bool,
+    low: f64,
+    high: f64,
+}
+
+/// Ticks of one axis. A `^` in a label starts a superscript.
+#[derive(Debug, Default)]
+pub(crate) struct Ticks {
+    pub(crate) major: Vec<(f64, String)>,
+    pub(crate) minor: Vec<f64>,
+    /// What all labels are to be multiplied by.
+    pub(crate) factor: Option<String>,
+}
+
+impl Span {
+    /// The range `axis` asks for, else that of the `values`, wider by the share `pad` at each end taken from them.
+    pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, pad: f64) -> Self {
+        let log = axis.scale == Scale::Log;
+        let (mut low, mut high, mut whole) = (f64::INFINITY, f64::NEG_INFINITY, !log);
+        for value in values {
+            whole &= value.fract() == 0.0 || !value.is_finite();
+            if let Some(v) = transform(log, value) {
+                (low, high) = (low.min(v), high.max(v));
+            }
+        }
+        if low > high {
+            (low, high, whole) = (0.0, 1.0, false); // no data
+        }
+        let wanted = axis.range.map(|(a, b)| if a > b { (b, a) } else { (a, b) });
+        let fixed_low = wanted.and_then(|(a, _)| transform(log, a));
+        let fixed_high = wanted.and_then(|(_, b)| transform(log, b));
+        let margin = pad * (high - low);
+        (low, high) = (fixed_low.unwrap_or(low - margin), fixed_high.unwrap_or(high + margin));
+
+        let size = if log { 1.0 } else { low.abs().max(high.abs()) };
+        if high - low <= (CONSTANT * size).max(TINY) {
+            // Constant data, or all data beyond the one end that is fixed.
+            let reach = if log {
+                0.5
+            } else if size <= TINY {
+                1.0
+            } else {
+                0.1 * size
+            };
+            match (fixed_low, fixed_high) {
+                (Some(_), None) => high = low + reach,
+                (None, Some(_)) => low = high - reach,
+                _ => (low, high) = (low - reach, high + reach),
+            }
+        }
+        Self { log, whole, low, high }
+    }
+
+    /// Where `value` stands: 0 to 1 inside; `None` if it has no place on this axis at all.
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
+        transform(self.log, value).map(|v| self.share(v))
+    }
+
+    fn share(&self, v: f64) -> f64 {
+        (v - self.low) / (self.high - self.low)
+    }
+
+    /// As many ticks as fit on `length`, at most `count`; a label takes up `room(label)` of the length.
+    pub(crate) fn ticks(&self, length: f64, count: usize, room: impl Fn(&str) -> f64) -> Ticks {
+        let fits = |ticks: &Ticks| {
+            ticks.major.windows(2).all(|pair| {
+                let [(a, first), (b, second)] = pair else { return true };
+                0.5 * (room(first) + room(second)) <= (b - a) * length
+            })
+        };
+        let decades = self.high - self.low;
+        let mut candidates: Vec<Ticks> = if !self.log {
+            (1..=count).rev().map(|n| self.even(self.low, self.high, n)).collect()
+        } else if decades < 0.7 {
+            let (low, high) = (10_f64.powf(self.low), 10_f64.powf(self.high));
+            (1..=count).rev().map(|n| self.even(low, high, n)).collect()
+        } else {
+            let dense = if decades < 3.0 { &[1, 2, 5][..] } else { &[1] };
+            let strides = [1, 2, 3, 5, 10, 20, 50, 100].map(|stride| self.decades(&[1], stride));
+            std::iter::once(self.decades(dense, 1)).chain(strides).collect()
+        };
+        candidates.retain(|ticks| !ticks.major.is_empty());
+        let found = candidates.iter().position(|ticks| ticks.major.len() <= count + 1 && fits(ticks));
+        if let Some(index) = found {
+            candidates.swap_remove(index)
+        } else {
+            let mut sparse = candidates.pop().unwrap_or_default();
+            sparse.major.truncate(1);
+            sparse
+        }
+    }
+
+    /// About `count` ticks at even distance between the values `low` and `high`.
+    fn even(&self, low: f64, high: f64, count: usize) -> Ticks {
+        let raw = (high - low) / count as f64;
+        let mut power = exponent(raw);
+        let lead = raw / 10_f64.powi(power);
+        let digit = [1, 2, 5].into_iter().find(|&digit| lead <= f64::from(digit) * (1.0 + 1e-9));
+        power += i32::from(digit.is_none());
+        let digit = digit.filter(|_| power >= 0 || !self.whole).unwrap_or(1);
+        power = if self.whole { power.max(0) } else { power };
+        let step = f64::from(digit) * 10_f64.powi(power);
+        // A tick may miss the end by rounding: 0.3/0.1 is not 3.
+        let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
+        let largest = low.abs().max(high.abs());
+        let factor = match exponent(largest) {
+            -3..=4 => 0,
+            5..=8 if power < 0 => 0, // 100000.02 reads better than 100.00002 ×10³
+            shift => 3 * shift.div_euclid(3),
+        };
+        let decimals = usize::try_from(factor - power).unwrap_or(0);
+        let unit = f64::from(digit) * 10_f64.powi(power - factor);
+        let major = (0..=1000)
+            .map(|k| first + f64::from(k))
+            .take_while(|&k| k <= last)
+            .filter_map(|k| {
+                // + 0.0: ceil of a small negative number is −0, and nobody wants that label
+                let text = format!("{:.decimals$}", k * unit + 0.0).replace('-', "\u{2212}");
+                self.place(k * step).map(|place| (place, text))
+            })
+            .collect();
+        Ticks {
+            major,
+            minor: Vec::new(),
+            factor: (factor != 0).then(|| format!("\u{d7}{}", power_of_ten(factor))),
+        }
+    }
+
+    /// Ticks at `digits` times each `stride`-th power of ten.
+    fn decades(&self, digits: &[i32], stride: i32) -> Ticks {
+        let (first, last) = (whole_number(self.low.floor()), whole_number(self.high.ceil()));
+        let inside = |digit: i32, power: i32| {
+            let place = self.share(f64::from(power) + f64::from(digit).log10());
+            (-1e-9..=1.0 + 1e-9).contains(&place).then_some(place)
+        };
+        let plain = self.low > -3.5 && self.high < 4.8;
+        let mut ticks = Ticks::default();
+        for power in first..=last {
+            for &digit in digits.iter().filter(|_| power % stride == 0) {
+                let text = if plain {
+                    let decimals = usize::try_from(-power).unwrap_or(0);
+                    format!("{:.decimals$}", f64::from(digit) * 10_f64.powi(power))
+                } else if digit == 1 {
+                    power_of_ten(power)
+                } else {
+                    format!("{digit}\u{b7}{}", power_of_ten(power))
+                };
+                ticks.major.extend(inside(digit, power).map(|place| (place, text)));
+            }
+            if self.high - self.low < 7.0 {
+                ticks.minor.extend((2..10).filter_map(|digit| inside(digit, power)));
+            }
+        }
+        ticks
+    }
+}
+
+/// The value on its scale; `None` where it has no place.
+fn transform(log: bool, value: f64) -> Option<f64> {
+    let (v, limit) = if log { (value.log10(), HUGE.log10()) } else { (value, HUGE) };
+    v.is_finite().then(|| v.clamp(-limit, limit))
+}
+
+/// ⌊log₁₀ |v|⌋.
+fn exponent(v: f64) -> i32 {
+    whole_number((v.abs() * (1.0 + 1e-12)).log10().floor())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "logarithms of finite numbers are small; the cast saturates"
+)]
+fn whole_number(v: f64) -> i32 {
+    v as i32
+}
+
+fn power_of_ten(power: i32) -> String {
+    format!("10^{power}").replace('-', "\u{2212}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis, values: &[f64]) -> (Vec<String>, Option<String>) {
+        let ticks =
+            Span::new(axis, values.iter().copied(), 0.0).ticks(300.0, 6, |label| 8.0 * label.len() as f64);
+        (ticks.major.into_iter().map(|(_, label)| label).collect(), ticks.factor)
+    }
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        let axis = Axis::new("", "");
+        assert_eq!(labels(&axis, &[0.0, 0.3]).0, ["0.00", "0.05", "0.10", "0.15", "0.20", "0.25", "0.30"]);
+        assert_eq!(labels(&axis, &[-1.9, 2.1]).0, ["−1", "0", "1", "2"]);
+        assert_eq!(labels(&axis, &[1.0, 2.0]).0, ["1", "2"], "whole numbers have no halves between them");
+        assert_eq!(labels(&axis, &[-1e-12, 1e-12]).1.as_deref(), Some("×10^−12"));
+        assert_eq!(
+            labels(&axis, &[1e-12, 1e12]),
+            (
+                ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"].map(str::to_owned).to_vec(),
+                Some("×10^12".to_owned())
+            )
+        );
+    }
+
+    #[test]
+    fn log_ticks_follow_the_range() {
+        let axis = Axis::new("", "").log();
+        assert_eq!(labels(&axis, &[0.5, 30.0]).0, ["0.5", "1", "2", "5", "10", "20"]);
+        assert_eq!(labels(&axis, &[1e-2, 1e2]).0, ["0.01", "0.1", "1", "10", "100"]);
+        assert_eq!(labels(&axis, &[1e-12, 1e12]).0, ["10^−10", "10^−5", "10^0", "10^5", "10^10"]);
+        assert_eq!(labels(&axis, &[20.2, 26.4, -3.0]).0, ["22", "24", "26"]);
+        assert_eq!(labels(&axis, &[0.0, -1.0]).0.len(), 4, "no data: some decade");
+    }
+
+    #[test]
+    fn every_range_has_ticks_that_do_not_overlap() {
+        let sizes = [
+            0.0,
+            5e-324,
+            1e-310,
+            1e-300,
+            1e-12,
+            1e-3,
+            1.0,
+            1.0 + 1e-12,
+            1.0 + 1e-7,
+            1e5,
+            1e12,
+            1e300,
+            f64::MAX,
+        ];
+        let room = |label: &str| 7.0 * label.chars().count() as f64 + 12.0;
+        let values = sizes.iter().flat_map(|&size| [size, -size]);
+        for (a, b) in values.clone().flat_map(|a| values.clone().map(move |b| (a, b))) {
+            for axis in [Axis::new("", ""), Axis::new("", "").log()] {
+                for axis in [axis.clone().range(a, b), axis.clone().range(a, f64::INFINITY), axis] {
+                    let span = Span::new(&axis, [a, b].into_iter(), 0.04);
+                    assert!(span.low < span.high, "{a:e} {b:e} {axis:?} {span:?}");
+                    let ticks = span.ticks(250.0, 6, room);
+                    assert!(!ticks.major.is_empty(), "{a:e} {b:e} {axis:?} {span:?}");
+                    assert!(
+                        ticks.major.iter().all(|(place, _)| (-1e-6..=1.0 + 1e-6).contains(place)),
+                        "{ticks:?}"
+                    );
+                    for pair in ticks.major.windows(2) {
+                        let distance = 250.0 * (pair[1].0 - pair[0].0);
+                        assert!(0.5 * (room(&pair[0].1) + room(&pair[1].1)) <= distance, "{ticks:?}");
+                        assert_ne!(pair[0].1, pair[1].1, "{a:e} {b:e} {ticks:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What is attainable when the true model is known: the first columns of the paper's Table 1, and better ones.
+//!
+//! | baseline | control | objective | evaluated by |
+//! |---|---|---|---|
+//! | [`continuous`] | fine piecewise-constant plan, open loop and tracked in closed loop | ∫ c dt + c_T | tight adaptive integration |
+//! | [`held_as_reference`] | M − 1 holds | Σ Δ c(x_k, u_k) + c_T: sampled at the holds' beginnings, Euler sub-steps | left Riemann sum over the sub-steps, as the authors' program does |
+//! | [`held`] | M − 1 holds | ∫ c dt + c_T inside the holds | tight adaptive integration |
+//!
+//! The second reproduces the printed zero-order-hold column; it is not the best hold, because it minimises a cost that is
+//! sampled once a hold. These functions may look at the true dynamics; the learner never does.
+
+use crate::plan::{
+    Guess, Ilqr, Plan, PlanError, Problem, Quadrature, Settings, Start, Transcription, best_of, uniform_grid,
+};
+use crate::random::Stream;
+use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, Tolerance};
+use crate::system::{Benchmark, BenchmarkError};
+use crate::track::{Feedback, Hold, LadderSettings, MpcSettings, Reference, mpc, replan};
+
+/// Which policy follows the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Tracker {
+    /// The paper's model-predictive control.
+    #[default]
+    Mpc,
+    /// The plan's own gains.
+    Feedback,
+    /// Planning the rest of the task anew at every period.
+    Replan,
+}
+
+/// How finely and from where the baselines are computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BaselineSettings {
+    /// Intervals of the continuous plan. Its loss against free control falls with the square: at 400 it is at most
+    /// 0.013 % on the paper's systems.
+    pub intervals: usize,
+    /// Holds of the zero-order-hold baselines; `None`: the paper's M − 1.
+    pub holds: Option<usize>,
+    /// Who follows the plan.
+    pub tracker: Tracker,
+    /// Time between two updates of the tracker; the paper's is 0.02.
+    pub period: f64,
+    /// Seed of the random starts.
+    pub seed: u64,
+}
+
+impl Default for BaselineSettings {
+    fn default() -> Self {
+        BaselineSettings { intervals: 400, holds: None, tracker: Tracker::Mpc, period: 0.02, seed: 0 }
+    }
+}
+
+/// Best control with the true model, in continuous time.
+#[derive(Clone, Debug)]
+pub struct Continuous {
+    /// The plan with its gains.
+    pub plan: Plan,
+    /// The plan's controls on the true system, open loop.
+    pub open_loop: Run,
+    /// The plan followed in closed loop.
+    pub tracked: Run,
+}
+
+/// Best zero-order hold with the true model.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The controls.
+    pub plan: Plan,
+    /// What they cost: as the reference reports it, or integrated tightly.
+    pub cost: f64,
+}
+
+/// All baselines of one system.
+#[derive(Clone, Debug)]
+pub struct Baselines {
+    /// Best continuous control.
+    pub continuous: Continuous,
+    /// Zero-order hold as the reference computes it.
+    pub held_reference: Held,
+    /// Best zero-order hold.
+    pub held: Held,
+}
+
+/// Why a baseline could not be computed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BaselineError {
+    /// The benchmark itself is not sound.
+    #[error(transparent)]
+    Benchmark(#[from] BenchmarkError),
+    /// A setting that cannot be used.
+    #[error("{what} must be at least {least}, not {found}")]
+    Setting {
+        /// Which setting.
+        what: &'static str,
+        /// The least value.
+        least: String,
+        /// What was given.
+        found: String,
+    },
+    /// No plan was found.
+    #[error("no plan was found for {system}: {source}")]
+    Plan {
+        /// The system.
+        system: &'static str,
+        /// Why.
+        source: PlanError,
+    },
+    /// The plan did not survive on the true system.
+    #[error("the run of {system} ended early: {outcome}")]
+    Run {
+        /// The system.
+        system: &'static str,
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+/// All baselines of `benchmark`.
+pub fn all(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Baselines, BaselineError> {
+    check(benchmark, settings)?;
+    let continuous = continuous(benchmark, settings)?;
+    let held_reference = held_as_reference(benchmark, settings)?;
+    let seeds = [&continuous.plan, &held_reference.plan];
+    let held = held(benchmark, settings, &seeds)?;
+    Ok(Baselines { continuous, held_reference, held })
+}
+
+/// The best control in continuous time: planned on a fine grid, followed, and integrated tightly.
+pub fn continuous(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Continuous, BaselineError> {
+    check(benchmark, settings)?;
+    let plan = fine_plan(benchmark, settings).map_err(|source| no_plan(benchmark, source))?;
+    let ladder = LadderSettings::of(&benchmark.task);
+    let open_loop = run(benchmark, &mut Hold::new(&plan, ladder.clone()))?;
+    let reference = Reference::new(plan.clone(), benchmark.dynamics().as_mut(), &benchmark.task.angles);
+    let mut policy: Box<dyn Policy> = match settings.tracker {
+        Tracker::Feedback => Box::new(Feedback::new(reference, ladder)),
+        Tracker::Mpc => {
+            let mut problem = MpcSettings::new(benchmark.dims(), benchmark.settings.tracking_horizon);
+            problem.period = settings.period;
+            Box::new(mpc(reference, benchmark.dynamics(), problem, ladder))
+        }
+        Tracker::Replan => {
+            let (cost, transcription) = (benchmark.task.cost.clone(), Transcription::default());
+            Box::new(replan(reference, benchmark.dynamics(), cost, transcription, settings.period, ladder))
+        }
+    };
+    let tracked = run(benchmark, policy.as_mut())?;
+    Ok(Continuous { plan, open_loop, tracked })
+}
+
+/// Several starts on a coarse grid, the best refined on the fine one.
+fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Plan, PlanError> {
+    let coarse = settings.intervals.div_ceil(4).max(1);
+    let safe = &benchmark.task.safe_control;
+    let mut starts = vec![Start::constant(safe, coarse)];
+    let stream = Stream::root(settings.seed).child("baseline").child(benchmark.name);
+    starts.extend((0..3).map(|i| Start::random(safe, 0.3, 2.0, coarse, &mut stream.index(i).rng())));
+    let task = &benchmark.task;
+    let solve = |intervals: usize, starts: &[Start], limit: usize| {
+        let times = uniform_grid(task.horizon, intervals);
+        let problem = Problem {
+            cost: task.cost.as_ref(),
+            initial_state: &task.initial_state,
+            times: &times,
+            control_bounds: &task.control_bounds,
+            transcription: Transcription::default(),
+        };
+        let settings = Settings { max_iterations: limit, ..Settings::default() };
+        best_of(&|| benchmark.dynamics(), &problem, &settings, starts)
+    };
+    let best = solve(coarse, &starts, 100)?;
+    let refined = resample(&best, &uniform_grid(task.horizon, settings.intervals));
+    solve(settings.intervals, &[refined], 500)
+}
+
+/// Zero-order hold exactly as the authors' program computes and reports it.
+pub fn held_as_reference(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Held, BaselineError> {
+    check(benchmark, settings)?;
+    let (task, reference) = (&benchmark.task, &benchmark.settings.held);
+    let holds = holds(benchmark, settings);
+    let times = uniform_grid(task.horizon, holds);
+    let sampled = Problem {
+        cost: task.cost.as_ref(),
+        initial_state: &task.initial_state,
+        times: &times,
+        control_bounds: &task.control_bounds,
+        transcription: Transcription {
+            integrator: Integrator::Euler,
+            substeps: reference.substeps,
+            quadrature: Quadrature::AtStart,
+        },
+    };
+    let start = Start::constant(&vec![reference.start; benchmark.dims().control], holds);
+    let search = Settings { max_iterations: 1000, ..Settings::default() };
+    let mut f = benchmark.dynamics();
+    let plan = Ilqr::new(search)
+        .plan(f.as_mut(), &sampled, start.guess())
+        .map_err(|source| no_plan(benchmark, source))?;
+    // With Euler steps the integrated quadrature is the left Riemann sum; zero iterations only evaluate.
+    let transcription = Transcription { quadrature: Quadrature::Integrated, ..sampled.transcription };
+    let reported = Problem { transcription, ..sampled };
+    let guess = Guess { controls: plan.controls.as_slice(), states: None };
+    let evaluated = Ilqr::new(Settings { max_iterations: 0, ..Settings::default() })
+        .solve(f.as_mut(), &reported, guess)
+        .map_err(|source| no_plan(benchmark, source))?;
+    let last: f64 = plan.controls.at(holds - 1).iter().map(|u| u * u).sum();
+    Ok(Held { plan, cost: evaluated.cost + reference.terminal_control_weight * last })
+}
+
+/// The best zero-order hold: the true cost integrated inside the holds. The plans in `seeds` are starts beside a constant
+/// and two random ones.
+pub fn held(
+    benchmark: &Benchmark,
+    settings: &BaselineSettings,
+    seeds: &[&Plan],
+) -> Result<Held, BaselineError> {
+    check(benchmark, settings)?;
+    let task = &benchmark.task;
+    let holds = holds(benchmark, settings);
+    let times = uniform_grid(task.horizon, holds);
+    let problem = Problem {
+        cost: task.cost.as_ref(),
+        initial_state: &task.initial_state,
+        times: &times,
+        control_bounds: &task.control_bounds,
+        transcription: Transcription { substeps: settings.intervals.div_ceil(holds), ..Transcription::default() },
+    };
+    let mut starts: Vec<Start> = seeds.iter().map(|plan| resample(plan, &times)).collect();
+    starts.push(Start::constant(&task.safe_control, holds));
+    let stream = Stream::root(settings.seed).child("held").child(benchmark.name);
+    starts.extend(
+        (0..2).map(|i| Start::random(&task.safe_control, 0.3, 2.0, holds, &mut stream.index(i).rng())),
+    );
+    let search = Settings { max_iterations: 500, ..Settings::default() };
+    let plan = best_of(&|| benchmark.dynamics(), &problem, &search, &starts)
+        .map_err(|source| no_plan(benchmark, source))?;
+    let run = run(benchmark, &mut Hold::new(&plan, LadderSettings::of(task)))?;
+    Ok(Held { plan, cost: run.cost() })
+}
+
+/// The controls of `plan`, averaged over the intervals of another grid.
+fn resample(plan: &Plan, times: &[f64]) -> Start {
+    let mut start = Start::constant(&vec![0.0; plan.dims().control], times.len() - 1);
+    for (k, t) in times.windows(2).enumerate() {
+        let (first, last) = (plan.interval(t[0]), plan.interval(t[1] - 1e-9 * (t[1] - t[0])));
+        let out = start.controls.at_mut(k);
+        for j in first..=last {
+            let overlap = plan.times[j + 1].min(t[1]) - plan.times[j].max(t[0]);
+            for (out, u) in out.iter_mut().zip(plan.controls.at(j)) {
+                *out += u * overlap / (t[1] - t[0]);
+            }
+        }
+    }
+    start
+}
+
+/// Runs a policy on the true system, integrated tightly.
+fn run(benchmark: &Benchmark, policy: &mut dyn Policy) -> Result<Run, BaselineError> {
+    let simulator = Simulator { tolerance: Tolerance { absolute: 1e-12, ..Tolerance::new(1e-10) } };
+    let run = simulator.run(benchmark.dynamics().as_mut(), policy, &Experiment::of(&benchmark.task));
+    match run.outcome {
+        Outcome::Completed => Ok(run),
+        outcome => Err(BaselineError::Run { system: benchmark.name, outcome }),
+    }
+}
+
+fn holds(benchmark: &Benchmark, settings: &BaselineSettings) -> usize {
+    settings.holds.unwrap_or(benchmark.settings.measurements - 1)
+}
+
+fn no_plan(benchmark: &Benchmark, source: PlanError) -> BaselineError {
+    BaselineError::Plan { system: benchmark.name, source }
+}
+
+fn check(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<(), BaselineError> {
+    benchmark.validate()?;
+    for (what, found) in
+        [("the number of intervals", settings.intervals), ("the number of holds", settings.holds.unwrap_or(1))]
+    {
+        if found == 0 {
+            return Err(BaselineError::Setting { what, least: "1".into(), found: "0".into() });
+        }
+    }
+    if !(settings.period > 0.0 && settings.period.is_finite()) {
+        return Err(BaselineError::Setting {
+            what: "the control period",
+            least: "a positive time".into(),
+            found: settings.period.to_string(),
+        });
+    }
+    Ok(())
+}

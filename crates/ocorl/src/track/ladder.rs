@@ -1,0 +1,116 @@
+//! The last word on a control: which rung it comes from, and that it is finite, slow enough and within limits.
+
+use crate::simulate::PolicyError;
+use crate::system::Bounds;
+
+/// Where a control came from, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rung {
+    /// A new, verified solution.
+    Fresh,
+    /// The previous verified solution at its next time, with its gains.
+    Shifted,
+    /// The plan with its gains.
+    Planned,
+    /// The declared safe control.
+    Safe,
+}
+
+/// What stands between a solver and the plant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LadderSettings {
+    /// Limits of each control.
+    pub bounds: Bounds,
+    /// The control for when nothing better is known; moved into the limits.
+    pub safe_control: Vec<f64>,
+    /// Largest change of each control per unit of time, if limited.
+    pub max_rate: Option<Vec<f64>>,
+    /// Fallbacks in a row after which the policy gives up.
+    pub max_fallbacks: usize,
+}
+
+impl LadderSettings {
+    /// The limits and the safe control of a task, no rate limit, ten fallbacks.
+    pub fn of(task: &crate::system::Task) -> Self {
+        LadderSettings {
+            bounds: task.control_bounds.clone(),
+            safe_control: task.safe_control.clone(),
+            max_rate: None,
+            max_fallbacks: 10,
+        }
+    }
+}
+
+/// Counts rungs and guards every control.
+#[derive(Clone, Debug)]
+pub struct Ladder {
+    settings: LadderSettings,
+    /// How often each rung was used, in the order of [`Rung`].
+    counts: [usize; 4],
+    consecutive: usize,
+    /// The last control let through and its time.
+    last: Option<(f64, Vec<f64>)>,
+}
+
+impl Ladder {
+    /// Nothing used yet.
+    pub fn new(mut settings: LadderSettings) -> Self {
+        for (i, safe) in settings.safe_control.iter_mut().enumerate() {
+            if !safe.is_finite() {
+                *safe = 0.0;
+            }
+            *safe = safe.max(settings.bounds.lower[i]).min(settings.bounds.upper[i]);
+        }
+        Ladder { settings, counts: [0; 4], consecutive: 0, last: None }
+    }
+
+    /// How often each rung was used: fresh, shifted, planned, safe.
+    pub fn counts(&self) -> [usize; 4] {
+        self.counts
+    }
+
+    /// Fallbacks since the last fresh solution.
+    pub fn consecutive_fallbacks(&self) -> usize {
+        self.consecutive
+    }
+
+    /// Notes the rung of an update; an error when there were too many fallbacks in a row.
+    pub(super) fn note(&mut self, time: f64, rung: Rung, reason: &str) -> Result<(), PolicyError> {
+        self.counts[rung as usize] += 1;
+        self.consecutive = if rung == Rung::Fresh { 0 } else { self.consecutive + 1 };
+        if self.consecutive <= self.settings.max_fallbacks {
+            return Ok(());
+        }
+        Err(PolicyError::GaveUp { time, fallbacks: self.consecutive, reason: reason.into() })
+    }
+
+    /// The declared safe control, within the limits.
+    pub fn safe_control(&self) -> &[f64] {
+        &self.settings.safe_control
+    }
+
+    /// Makes `control` fit to leave: non-finite entries become safe, the rate is limited, the limits are kept.
+    pub fn guard(&mut self, time: f64, control: &mut [f64]) {
+        let LadderSettings { bounds, safe_control, max_rate, .. } = &self.settings;
+        for (u, safe) in control.iter_mut().zip(safe_control) {
+            if !u.is_finite() {
+                *u = *safe;
+            }
+        }
+        if let (Some(rate), Some((before, last))) = (max_rate, &self.last) {
+            let elapsed = (time - before).max(0.0);
+            for i in 0..control.len() {
+                let most = rate[i] * elapsed;
+                control[i] = control[i].max(last[i] - most).min(last[i] + most);
+            }
+        }
+        bounds.clamp(control);
+        match &mut self.last {
+            Some((t, last)) => {
+                *t = time;
+                last.copy_from_slice(control);
+            }
+            None => self.last = Some((time, control.to_vec())),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A plan as a signal in time.
+
+use crate::linalg::{Blocks, Points};
+use crate::plan::Plan;
+use crate::system::Dynamics;
+
+/// x̄(t) and ū(t) of a plan: controls held on each interval, states by the cubic through both ends and their slopes.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// The plan.
+    pub plan: Plan,
+    /// States that are angles.
+    angles: Vec<usize>,
+    /// f(x_k, u_k) and f(x_{k+1}, u_k) of each interval.
+    slopes: Blocks,
+}
+
+impl Reference {
+    /// Takes the slopes from `dynamics`, the model the plan was made on.
+    pub fn new(plan: Plan, dynamics: &mut dyn Dynamics, angles: &[usize]) -> Self {
+        let dims = plan.dims();
+        let mut points = Vec::with_capacity(2 * plan.controls.len() * dims.point());
+        for k in 0..plan.controls.len() {
+            for node in [k, k + 1] {
+                points.extend_from_slice(plan.states.at(node));
+                points.extend_from_slice(plan.controls.at(k));
+            }
+        }
+        let mut slopes = Blocks::zeros(2 * dims.state, plan.controls.len());
+        dynamics.derivative(Points::new(&points, dims.point()), slopes.as_mut_slice());
+        Reference { plan, angles: angles.to_vec(), slopes }
+    }
+
+    /// The last time of the plan.
+    pub fn end(&self) -> f64 {
+        self.plan.times[self.plan.times.len() - 1]
+    }
+
+    /// x̄(t), held to the plan's ends.
+    pub fn state(&self, time: f64, out: &mut [f64]) {
+        let k = self.plan.interval(time);
+        let (t0, t1) = (self.plan.times[k], self.plan.times[k + 1]);
+        let h = t1 - t0;
+        let s = ((time - t0) / h).clamp(0.0, 1.0);
+        let (x0, x1) = (self.plan.states.at(k), self.plan.states.at(k + 1));
+        let (f0, f1) = self.slopes.at(k).split_at(x0.len());
+        let (a, b) = ((1.0 - s) * (1.0 - s), s * s);
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = a * ((1.0 + 2.0 * s) * x0[i] + s * h * f0[i])
+                + b * ((3.0 - 2.0 * s) * x1[i] - (1.0 - s) * h * f1[i]);
+        }
+    }
+
+    /// ū(t), held to the plan's ends.
+    pub fn control(&self, time: f64) -> &[f64] {
+        self.plan.controls.at(self.plan.interval(time))
+    }
+
+    /// Moves the angles of `state` by whole turns to where they are nearest to `near`: a sensor that wraps at ±π must
+    /// not look like a deviation of 2π.
+    pub fn unwrap_angles(&self, near: &[f64], state: &mut [f64]) {
+        for &a in &self.angles {
+            let turns = ((near[a] - state[a]) / std::f64::consts::TAU).round();
+            if turns != 0.0 && turns.is_finite() {
+                state[a] += turns * std::f64::consts::TAU;
+            }
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The problems that receding-horizon policies pose at each update.
+
+use super::ladder::LadderSettings;
+use super::receding::{Receding, Segment, SolveError, Solver};
+use super::reference::Reference;
+use crate::linalg::{Blocks, Points, Quadratization};
+use crate::plan::{Guess, Ilqr, Problem, Settings, Transcription};
+use crate::system::{Bounds, Cost, Dims, Dynamics};
+use std::sync::Arc;
+
+/// How the paper's tracking problem is posed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MpcSettings {
+    /// T_MPC: how far it looks; less near the end of the plan.
+    pub horizon: f64,
+    /// Time between two solves; the paper's is 0.02.
+    pub period: f64,
+    /// Nodes of its grid, both ends included. `None`: the plan's own nodes, on which following the plan costs nothing.
+    pub nodes: Option<usize>,
+    /// Weight of each state's squared deviation; the paper's are 1.
+    pub state_weights: Vec<f64>,
+    /// Weight of each control's squared deviation; the paper's are 1.
+    pub control_weights: Vec<f64>,
+    /// How an interval is integrated.
+    pub transcription: Transcription,
+    /// When a solve stops.
+    pub ilqr: Settings,
+}
+
+impl MpcSettings {
+    /// The paper's weights and period for a system of these dimensions, on the plan's grid.
+    pub fn new(dims: Dims, horizon: f64) -> Self {
+        MpcSettings {
+            horizon,
+            period: 0.02,
+            nodes: None,
+            state_weights: vec![1.0; dims.state],
+            control_weights: vec![1.0; dims.control],
+            transcription: Transcription::default(),
+            ilqr: Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() },
+        }
+    }
+}
+
+/// The paper's policy: at every period the least deviation from the plan over T_MPC on `dynamics`.
+pub fn mpc(
+    reference: Reference,
+    dynamics: Box<dyn Dynamics>,
+    settings: MpcSettings,
+    ladder: LadderSettings,
+) -> Receding<MpcSolver> {
+    let period = settings.period;
+    let solver = MpcSolver::new(dynamics, settings, ladder.bounds.clone());
+    Receding::new(reference, solver, period, ladder)
+}
+
+/// At every period the least cost of the task over the rest of the plan's horizon on `dynamics`.
+pub fn replan(
+    reference: Reference,
+    dynamics: Box<dyn Dynamics>,
+    cost: Arc<dyn Cost>,
+    transcription: Transcription,
+    period: f64,
+    ladder: LadderSettings,
+) -> Receding<ReplanSolver> {
+    let solver = ReplanSolver {
+        dynamics,
+        cost,
+        bounds: ladder.bounds.clone(),
+        transcription,
+        ilqr: Ilqr::new(Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() }),
+        grid: Vec::new(),
+        guess: Warm::default(),
+    };
+    Receding::new(reference, solver, period, ladder)
+}
+
+/// c = Σ qᵢ (xᵢ − x̄ᵢ(t))² + Σ rⱼ (uⱼ − ūⱼ(t))², and the same in x at the end.
+///
+/// The reference is sampled once for a list of times ([`sample`](Self::sample)); evaluations must ask for those times.
+#[derive(Clone, Debug, Default)]
+pub struct TrackingCost {
+    weights: Vec<f64>,
+    states: usize,
+    times: Vec<f64>,
+    /// (x̄, ū) at the sampled times.
+    targets: Vec<f64>,
+    end: Vec<f64>,
+}
+
+impl TrackingCost {
+    /// A cost with these weights; nothing is sampled yet.
+    pub fn new(state_weights: &[f64], control_weights: &[f64]) -> Self {
+        let states = state_weights.len();
+        TrackingCost {
+            weights: [state_weights, control_weights].concat(),
+            states,
+            times: Vec::new(),
+            targets: Vec::new(),
+            end: vec![0.0; states],
+        }
+    }
+
+    /// Samples `reference` at the stages of a grid. The control of an interval is the reference's at its middle.
+    pub fn sample(&mut self, reference: &Reference, grid: &[f64], transcription: &Transcription) {
+        let (n, nx) = (self.weights.len(), self.states);
+        let stages = transcription.stages();
+        self.times.clear();
+        self.targets.resize(stages * (grid.len() - 1) * n, 0.0);
+        let mut targets = self.targets.chunks_exact_mut(n);
+        for t in grid.windows(2) {
+            let control = reference.control(0.5 * (t[0] + t[1]));
+            for (s, target) in (0..stages).zip(&mut targets) {
+                let time = t[0] + transcription.fraction(s) * (t[1] - t[0]);
+                self.times.push(time);
+                reference.state(time, &mut target[..nx]);
+                target[nx..].copy_from_slice(control);
+            }
+        }
+        reference.state(grid[grid.len() - 1], &mut self.end);
+    }
+}
+
+impl Cost for TrackingCost {
+    fn dims(&self) -> Dims {
+        Dims { state: self.states, control: self.weights.len() - self.states }
+    }
+
+    fn running(&self, times: &[f64], z: Points<'_>, out: &mut [f64]) {
+        assert_eq!(times.len(), self.times.len(), "a tracking cost is evaluated at its sampled times");
+        debug_assert_eq!(times, self.times);
+        let n = self.weights.len();
+        let points = z.as_slice().chunks_exact(n).zip(self.targets.chunks_exact(n));
+        for ((z, target), out) in points.zip(out) {
+            *out = (0..n).map(|i| self.weights[i] * (z[i] - target[i]) * (z[i] - target[i])).sum();
+        }
+    }
+
+    fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut Quadratization) {
+        let n = self.weights.len();
+        out.resize(n, z.len());
+        self.running(times, z, &mut out.value);
+        out.hessian.as_mut_slice().fill(0.0);
+        for (k, target) in self.targets.chunks_exact(n).enumerate() {
+            let (z, gradient, hessian) = (z.at(k), out.gradient.at_mut(k), out.hessian.at_mut(k));
+            for i in 0..n {
+                gradient[i] = 2.0 * self.weights[i] * (z[i] - target[i]);
+                hessian[i * n + i] = 2.0 * self.weights[i];
+            }
+        }
+    }
+
+    fn terminal(&self, _time: f64, state: &[f64]) -> f64 {
+        let deviations = state.iter().zip(&self.end);
+        deviations.zip(&self.weights).map(|((x, end), q)| q * (x - end) * (x - end)).sum()
+    }
+
+    fn quadratize_terminal(&self, time: f64, state: &[f64], gradient: &mut [f64], hessian: &mut [f64]) -> f64 {
+        hessian.fill(0.0);
+        for i in 0..self.states {
+            gradient[i] = 2.0 * self.weights[i] * (state[i] - self.end[i]);
+            hessian[i * self.states + i] = 2.0 * self.weights[i];
+        }
+        self.terminal(time, state)
+    }
+}
+
+/// Solves the tracking problem.
+pub struct MpcSolver {
+    dynamics: Box<dyn Dynamics>,
+    settings: MpcSettings,
+    bounds: Bounds,
+    cost: TrackingCost,
+    ilqr: Ilqr,
+    grid: Vec<f64>,
+    guess: Warm,
+}
+
+impl MpcSolver {
+    /// Tracks on `dynamics`, the model's mean or the truth.
+    pub fn new(dynamics: Box<dyn Dynamics>, settings: MpcSettings, bounds: Bounds) -> Self {
+        let cost = TrackingCost::new(&settings.state_weights, &settings.control_weights);
+        let ilqr = Ilqr::new(settings.ilqr.clone());
+        MpcSolver { dynamics, settings, bounds, cost, ilqr, grid: Vec::new(), guess: Warm::default() }
+    }
+}
+
+impl Solver for MpcSolver {
+    fn solve(
+        &mut self,
+        reference: &Reference,
+        time: f64,
+        state: &[f64],
+        previous: Option<&Segment>,
+        out: &mut Segment,
+    ) -> Result<(), SolveError> {
+        let end = (time + self.settings.horizon).min(reference.end());
+        self.grid.clear();
+        match self.settings.nodes {
+            Some(nodes) => {
+                let step = self.settings.horizon / (nodes.max(2) - 1) as f64;
+                self.grid.extend((0..nodes.max(2)).map(|i| time + i as f64 * step).take_while(|&t| t < end));
+                if self.grid.len() < nodes {
+                    self.grid.push(end);
+                }
+            }
+            None => plan_nodes(reference, time, end, &mut self.grid),
+        }
+        self.cost.sample(reference, &self.grid, &self.settings.transcription);
+        let problem = Problem {
+            cost: &self.cost,
+            initial_state: state,
+            times: &self.grid,
+            control_bounds: &self.bounds,
+            transcription: self.settings.transcription,
+        };
+        solve_from(&mut self.ilqr, self.dynamics.as_mut(), &problem, reference, previous, &mut self.guess, out)
+    }
+}
+
+/// Solves the task itself over what is left of the horizon.
+pub struct ReplanSolver {
+    dynamics: Box<dyn Dynamics>,
+    cost: Arc<dyn Cost>,
+    bounds: Bounds,
+    transcription: Transcription,
+    ilqr: Ilqr,
+    grid: Vec<f64>,
+    guess: Warm,
+}
+
+impl Solver for ReplanSolver {
+    fn solve(
+        &mut self,
+        reference: &Reference,
+        time: f64,
+        state: &[f64],
+        previous: Option<&Segment>,
+        out: &mut Segment,
+    ) -> Result<(), SolveError> {
+        self.grid.clear();
+        plan_nodes(reference, time, reference.end(), &mut self.grid);
+        let problem = Problem {
+            cost: self.cost.as_ref(),
+            initial_state: state,
+            times: &self.grid,
+            control_bounds: &self.bounds,
+            transcription: self.transcription,
+        };
+        solve_from(&mut self.ilqr, self.dynamics.as_mut(), &problem, reference, previous, &mut self.guess, out)
+    }
+}
+
+/// `time`, then the plan's nodes after it, then `end`. A first interval shorter than a thousandth of the next is
+/// merged with it.
+fn plan_nodes(reference: &Reference, time: f64, end: f64, out: &mut Vec<f64>) {
+    let times = &reference.plan.times;
+    let mut next = times.partition_point(|&t| t <= time);
+    if next + 1 < times.len() && times[next] - time < 1e-3 * (times[next + 1] - times[next]) {
+        next += 1;
+    }
+    out.push(time);
+    out.extend(times[next..].iter().copied().take_while(|&t| t < end));
+    out.push(end);
+}
+
+/// Where a solve starts: the previous solution where it reaches, the plan beyond.
+#[derive(Clone, Debug, Default)]
+struct Warm {
+    controls: Vec<f64>,
+    states: Vec<f64>,
+}
+
+impl Warm {
+    fn fill(&mut self, grid: &[f64], reference: &Reference, previous: Option<&Segment>) {
+        self.controls.clear();
+        for t in grid.windows(2) {
+            let middle = 0.5 * (t[0] + t[1]);
+            let known = previous.and_then(|p| p.interval(middle).map(|k| p.controls.at(k)));
+            self.controls.extend_from_slice(known.unwrap_or_else(|| reference.control(middle)));
+        }
+        let nx = reference.plan.dims().state;
+        self.states.resize(grid.len() * nx, 0.0);
+        for (&t, x) in grid.iter().zip(self.states.chunks_exact_mut(nx)) {
+            match previous.and_then(|p| p.interval(t).map(|k| (p, k))) {
+                Some((p, k)) => {
+                    let w = (t - p.times[k]) / (p.times[k + 1] - p.times[k]);
+                    let (a, b) = (p.states.at(k), p.states.at(k + 1));
+                    for i in 0..nx {
+                        x[i] = a[i] + w * (b[i] - a[i]);
+                    }
+                }
+                None => reference.state(t, x),
+            }
+        }
+    }
+}
+
+/// Warm start, solve, hand over. The start keeps the states of the previous solution and closes the gap to the measured
+/// state in the search: rolled out open loop, an unstable system would have left the neighbourhood of the plan.
+fn solve_from(
+    ilqr: &mut Ilqr,
+    dynamics: &mut dyn Dynamics,
+    problem: &Problem<'_>,
+    reference: &Reference,
+    previous: Option<&Segment>,
+    guess: &mut Warm,
+    out: &mut Segment,
+) -> Result<(), SolveError> {
+    guess.fill(problem.times, reference, previous);
+    let start = Guess { controls: &guess.controls, states: Some(&guess.states) };
+    ilqr.solve(dynamics, problem, start).map_err(|error| SolveError(error.to_string()))?;
+    out.times.clear();
+    out.times.extend_from_slice(problem.times);
+    copy(ilqr.states(), &mut out.states);
+    copy(ilqr.controls(), &mut out.controls);
+    copy(ilqr.gains(), &mut out.gains);
+    Ok(())
+}
+
+fn copy(from: &Blocks, to: &mut Blocks) {
+    to.resize(from.size(), from.len());
+    to.as_mut_slice().copy_from_slice(from.as_slice());
+}
