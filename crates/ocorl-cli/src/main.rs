@@ -1,1 +1,65 @@
-fn main() {}
+//! The `ocorl` program: words, progress and exit codes around the mathematics of the `ocorl` crate.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `commands` | one file for each command: what it accepts and what it answers |
+//! | `figures` | what the plots show |
+//! | `errors` | what went wrong, for people and for programs, and the exit code |
+//! | `table` | text in columns |
+//! | `terminal` | standard output and standard error, progress |
+//!
+//! A command answers with the text for standard output; everything said on the way goes to standard error.
+
+mod commands;
+mod errors;
+mod figures;
+mod table;
+mod terminal;
+
+use clap::{Parser, Subcommand};
+use commands::Command;
+use errors::Failure;
+use std::process::ExitCode;
+
+/// Help leads with examples.
+const HELP: &str = "{about}\n\n{before-help}{usage-heading} {usage}\n\n{all-args}";
+
+/// Best control of continuous-time systems whose equations are known.
+#[derive(Parser)]
+#[command(name = "ocorl", version, color = clap::ColorChoice::Never, max_term_width = 100)]
+#[command(help_template = HELP)]
+#[command(before_help = "\
+Examples:
+  ocorl list                            the systems, and what they are asked to do
+  ocorl optimal pendulum --plot p.svg   the best control of one system, drawn
+  ocorl optimal --all                   the paper's nine systems beside its Table 1")]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    manners: Manners,
+}
+
+/// What every command understands.
+#[derive(clap::Args, Clone, Copy)]
+struct Manners {
+    /// Answer with one JSON document, errors included
+    #[arg(long, global = true)]
+    json: bool,
+    /// No progress, only the answer and errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+fn main() -> ExitCode {
+    // Looked for by hand, because a command line that cannot be parsed is answered too.
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let json = arguments.iter().any(|argument| argument == "--json");
+    let named = || arguments.iter().filter_map(|a| a.to_str()).find(|a| Command::has_subcommand(a));
+    let answer = match Program::try_parse() {
+        Ok(program) => commands::run(&program.command, program.manners),
+        Err(error) if error.use_stderr() => Err(Failure::parsing(&error, named())),
+        Err(help) => Ok(help.to_string().into()),
+    };
+    terminal::finish(answer, json)
+}

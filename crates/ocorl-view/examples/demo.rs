@@ -11,7 +11,7 @@ fn main() -> std::io::Result<()> {
     write_svg(&convergence(), folder.join("convergence.svg"))
 }
 
-/// A pendulum driven by u = −2 θ − 1.5 ω, held over 0.25 s, beside what a wrong model had planned.
+/// A pendulum driven by u = −2 θ − 0.6 ω, held over 0.25 s, beside the same with too little gravity ("plan").
 fn trajectory() -> Figure {
     let (held, times, theta, omega) = pendulum(9.81);
     let (planned_control, _, planned_theta, planned_omega) = pendulum(9.0);
@@ -53,22 +53,23 @@ fn trajectory() -> Figure {
         .panel(phase)
 }
 
+/// Two geometric decays.
 fn convergence() -> Figure {
     let iterations: Vec<f64> = (0..=24).map(f64::from).collect();
     let excess =
         |rate: f64| -> Vec<f64> { iterations.iter().map(|i| 310.0 * (-rate * i).exp() + 1e-7).collect() };
     let cost = Panel::new("", Axis::new("iteration", ""), Axis::new("cost above the optimum", "").log())
         .mark(Mark::horizontal(1e-6).muted().dashed().label("tolerance"))
-        .mark(Mark::line(&*iterations, excess(1.1)).label("box iLQR"))
-        .mark(Mark::points(&*iterations, excess(1.1), Marker::Circle).label("box iLQR"))
-        .mark(Mark::line(&*iterations, excess(0.5)).series(1).label("from zero control"))
-        .mark(Mark::points(&*iterations, excess(0.5), Marker::Triangle).series(1).label("from zero control"));
-    Figure::new("Cost per iteration").subtitle("Pendulum, T = 10 s, 200 nodes").panel(cost)
+        .mark(Mark::line(&*iterations, excess(1.1)).label("fast"))
+        .mark(Mark::points(&*iterations, excess(1.1), Marker::Circle).label("fast"))
+        .mark(Mark::line(&*iterations, excess(0.5)).series(1).label("slow"))
+        .mark(Mark::points(&*iterations, excess(0.5), Marker::Triangle).series(1).label("slow"));
+    Figure::new("Cost per iteration").subtitle("Invented numbers").panel(cost)
 }
 
 type Run = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>);
 
-/// Held controls, times, θ and ω of ω̇ = −(g/3) sin θ + u from θ = 3 rad, ω = 0 rad/s.
+/// Held controls, times, θ and ω of ω̇ = −(g/3) sin θ + u from θ = 0.9 π, ω = 0.
 fn pendulum(gravity: f64) -> Run {
     let (mut held, mut times, mut angles, mut speeds) = (vec![], vec![0.0], vec![0.9 * PI], vec![0.0]);
     let (mut theta, mut omega, dt) = (0.9 * PI, 0.0_f64, 0.25 / 50.0);

@@ -111,9 +111,9 @@ impl<'a> Plot<'a> {
                 runs(x.iter().zip(y).map(|(&x, &y)| to(x, y))).iter().map(|run| polyline(run)).collect()
             }
             Shape::Step { x, y } => {
-                let end = |i: usize| x.get(i + 1).copied().or(x.get(i).copied()).unwrap_or(f64::NAN);
-                let pieces =
-                    x.iter().zip(y).enumerate().map(|(i, (&x, &y))| Some([to(x, y)?, to(end(i), y)?]));
+                let ends = x.iter().skip(1).chain(x.last());
+                let pieces = x.iter().zip(ends).zip(y);
+                let pieces = pieces.map(|((&start, &end), &y)| Some([to(start, y)?, to(end, y)?]));
                 runs(pieces).iter().map(|run| polyline(run.as_flattened())).collect()
             }
             Shape::Band { x, lower, upper } => {

@@ -66,7 +66,7 @@ impl Span {
                 _ => (low, high) = (low - reach, high + reach),
             }
         }
-        Self { log, whole, low, high }
+        Self { log, whole: whole && high - low >= 1.0, low, high }
     }
 
     /// Where `value` stands: 0 to 1 inside; `None` if it has no place on this axis at all.
@@ -110,13 +110,10 @@ impl Span {
 
     /// About `count` ticks at even distance between the values `low` and `high`.
     fn even(&self, low: f64, high: f64, count: usize) -> Ticks {
-        let raw = (high - low) / count as f64;
-        let mut power = exponent(raw);
-        let lead = raw / 10_f64.powi(power);
-        let digit = [1, 2, 5].into_iter().find(|&digit| lead <= f64::from(digit) * (1.0 + 1e-9));
-        power += i32::from(digit.is_none());
-        let digit = digit.filter(|_| power >= 0 || !self.whole).unwrap_or(1);
-        power = if self.whole { power.max(0) } else { power };
+        let (digit, power) = match round_up((high - low) / count as f64) {
+            (_, power) if power < 0 && self.whole => (1, 0),
+            step => step,
+        };
         let step = f64::from(digit) * 10_f64.powi(power);
         // A tick may miss the end by rounding: 0.3/0.1 is not 3.
         let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
@@ -179,6 +176,16 @@ fn transform(log: bool, value: f64) -> Option<f64> {
     v.is_finite().then(|| v.clamp(-limit, limit))
 }
 
+/// The next of the numbers 1, 2, 5, 10, 20, …, as digit and power of ten.
+fn round_up(v: f64) -> (i32, i32) {
+    let power = exponent(v);
+    let lead = v / 10_f64.powi(power) * (1.0 - 1e-9);
+    [1, 2, 5]
+        .into_iter()
+        .find(|&digit| lead <= f64::from(digit))
+        .map_or((1, power + 1), |digit| (digit, power))
+}
+
 /// ⌊log₁₀ |v|⌋.
 fn exponent(v: f64) -> i32 {
     whole_number((v.abs() * (1.0 + 1e-12)).log10().floor())
@@ -212,6 +219,16 @@ mod tests {
         assert_eq!(labels(&axis, &[0.0, 0.3]).0, ["0.00", "0.05", "0.10", "0.15", "0.20", "0.25", "0.30"]);
         assert_eq!(labels(&axis, &[-1.9, 2.1]).0, ["−1", "0", "1", "2"]);
         assert_eq!(labels(&axis, &[1.0, 2.0]).0, ["1", "2"], "whole numbers have no halves between them");
+        assert_eq!(
+            labels(&axis.clone().range(1.1, 1.4), &[1.0, 2.0]).0.len(),
+            7,
+            "unless only a part is shown"
+        );
+        assert_eq!(
+            labels(&axis, &[1e5, 1e5 + 0.02]).0[1],
+            "100000.01",
+            "no factor where it makes labels longer"
+        );
         assert_eq!(labels(&axis, &[-1e-12, 1e-12]).1.as_deref(), Some("×10^−12"));
         assert_eq!(
             labels(&axis, &[1e-12, 1e12]),

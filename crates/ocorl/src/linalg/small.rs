@@ -37,7 +37,7 @@ pub trait Shape: Copy {
 }
 
 /// Memory of a known number of numbers.
-pub trait Block {
+pub trait Block: Clone {
     /// `len` zeros; an array ignores `len`, which is its own.
     fn zeros(len: usize) -> Self;
     /// To read.
@@ -170,33 +170,53 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// y += Σᵢ aᵢ xᵢ for `count` columns xᵢ of `x`, each as long as y; aᵢ = `a[i·spacing]`. Added in order of i, each
-/// product and sum rounded once (fused), which is the same on every machine.
+/// A sum of columns: Σᵢ aᵢ xᵢ over `count` columns xᵢ of `columns`, each as long as the result; aᵢ = `weights[i·spacing]`.
 ///
-/// Four rows at a time stay in registers over the whole sum.
-#[inline(always)]
-pub fn combine(count: usize, a: &[f64], spacing: usize, x: &[f64], y: &mut [f64]) {
-    const TILE: usize = 4;
-    let n = y.len();
-    let mut row = 0;
-    while row + TILE <= n {
-        let mut sum: [f64; TILE] = std::array::from_fn(|t| y[row + t]);
-        for i in 0..count {
-            let column = &x[i * n + row..i * n + row + TILE];
-            for t in 0..TILE {
-                sum[t] = a[i * spacing].mul_add(column[t], sum[t]);
+/// Added in order of i, each product and sum rounded once (fused), which is the same on every machine. Twelve, then four
+/// rows at a time stay in registers over the whole sum.
+#[derive(Clone, Copy)]
+pub struct Combination<'a> {
+    /// Number of terms.
+    pub count: usize,
+    /// aᵢ
+    pub weights: &'a [f64],
+    /// Distance between two weights.
+    pub spacing: usize,
+    /// xᵢ, one after the other.
+    pub columns: &'a [f64],
+}
+
+impl Combination<'_> {
+    /// yᵣ = initial(r) + Σᵢ aᵢ xᵢᵣ.
+    #[inline(always)]
+    pub fn assign(self, y: &mut [f64], initial: impl Fn(usize) -> f64) {
+        let n = y.len();
+        let mut row = 0;
+        while row + 12 <= n {
+            self.rows::<12>(n, row, &mut y[row..row + 12], &initial);
+            row += 12;
+        }
+        while row + 4 <= n {
+            self.rows::<4>(n, row, &mut y[row..row + 4], &initial);
+            row += 4;
+        }
+        while row < n {
+            self.rows::<1>(n, row, &mut y[row..=row], &initial);
+            row += 1;
+        }
+    }
+
+    /// Rows `row .. row + T`, into `y`.
+    #[inline(always)]
+    fn rows<const T: usize>(self, n: usize, row: usize, y: &mut [f64], initial: &impl Fn(usize) -> f64) {
+        let mut sum: [f64; T] = std::array::from_fn(|t| initial(row + t));
+        for i in 0..self.count {
+            let column = &self.columns[i * n + row..i * n + row + T];
+            for t in 0..T {
+                sum[t] = self.weights[i * self.spacing].mul_add(column[t], sum[t]);
             }
         }
-        y[row..row + TILE].copy_from_slice(&sum);
-        row += TILE;
-    }
-    while row < n {
-        let mut sum = y[row];
-        for i in 0..count {
-            sum = a[i * spacing].mul_add(x[i * n + row], sum);
-        }
-        y[row] = sum;
-        row += 1;
+        y.copy_from_slice(&sum);
     }
 }
 

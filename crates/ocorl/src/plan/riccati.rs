@@ -12,12 +12,15 @@
 //! [Li04], with the value update of [Tas12] that stays right under regularisation, and under control limits the
 //! box-constrained step of [Tas14]. Beside it runs the adjoint λ ← l_x + F_xᵀ λ, whose l_u + F_uᵀ λ is the exact
 //! gradient dJ/du. O(N (dₓ + dᵤ)² dₓ).
+//!
+//! V_xx is not made symmetric anew at each node: the update is [I K]ᵀ Q_zz [I K], so an asymmetry E of rounding goes on as
+//! (F_x + F_u K)ᵀ E (F_x + F_u K), no faster than V_xx itself grows.
 
 use super::box_qp::BoxQp;
 use super::rollout::Rollout;
 use super::transcription::{IntervalModel, Stages};
 use super::{Problem, Transcription};
-use crate::linalg::small::{Block, Kernel, Shape, combine, dot, factorize, solve};
+use crate::linalg::small::{Block, Combination, Kernel, Shape, dot, factorize, solve};
 use crate::linalg::{Blocks, Linearization, Quadratization};
 use crate::system::Bounds;
 
@@ -43,7 +46,8 @@ pub(super) struct Solution {
     pub(super) feedforward: Blocks,
     /// K_k as gradients ∇ₓuⱼ.
     pub(super) gains: Blocks,
-    pub(super) work: Work,
+    composed: IntervalModel,
+    limited: LimitedStep,
 }
 
 /// What a backward pass tells about its step.
@@ -59,10 +63,9 @@ pub(super) struct Promise {
     pub(super) price: f64,
 }
 
-/// Memory for what does not fit registers.
+/// Memory of the box-constrained step.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Work {
-    model: IntervalModel,
+struct LimitedStep {
     box_qp: BoxQp,
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -73,22 +76,20 @@ impl Solution {
     pub(super) fn resize(&mut self, nx: usize, nu: usize, intervals: usize, transcription: &Transcription) {
         self.feedforward.resize(nu, intervals);
         self.gains.resize(nx * nu, intervals);
-        self.work.model.resize(nx, nx + nu, transcription.integrator.tableau().b.len());
-        self.work.box_qp.resize(nu);
-        self.work.lower.resize(nu, 0.0);
-        self.work.upper.resize(nu, 0.0);
-        self.work.free_gains.resize(nu * nx, 0.0);
+        self.composed.resize(nx, nx + nu, transcription.integrator.tableau().b.len());
+        self.limited.box_qp.resize(nu);
+        self.limited.lower.resize(nu, 0.0);
+        self.limited.upper.resize(nu, 0.0);
+        self.limited.free_gains.resize(nu * nx, 0.0);
     }
 }
 
-/// The quadratic model of one interval, then of Q, in blocks.
+/// The linear model of one interval and the quadratic one of Q, in blocks.
 struct Model<S: Shape> {
     /// ∇ₓF_i
     f_x: S::XX,
     /// ∇ᵤF_i
     f_u: S::UX,
-    l_x: S::X,
-    l_u: S::U,
     q_x: S::X,
     q_u: S::U,
     q_xx: S::XX,
@@ -97,6 +98,14 @@ struct Model<S: Shape> {
     /// V_xx F
     w_x: S::XX,
     w_u: S::UX,
+}
+
+/// ∇l and ∇²l of one interval, as `weight` times these.
+#[derive(Clone, Copy)]
+struct IntervalCost<'a> {
+    gradient: &'a [f64],
+    hessian: &'a [f64],
+    weight: f64,
 }
 
 /// V of the node behind, and the adjoint beside it.
@@ -125,7 +134,7 @@ impl Kernel for Backward<'_, '_> {
     fn run<S: Shape>(self, shape: S) -> Option<Promise> {
         let Backward { problem, around, expansion, regularization, gaps, out } = self;
         let (nx, nu) = (shape.nx(), shape.nu());
-        let Solution { feedforward, gains, work } = out;
+        let Solution { feedforward, gains, composed, limited } = out;
         let mut model = Model::<S>::new(shape);
         let mut value = Value::<S>::new(shape, expansion);
         let (mut factors, mut k_k, mut k_gains) =
@@ -133,25 +142,31 @@ impl Kernel for Backward<'_, '_> {
         let limits = problem.control_bounds.is_limiting().then_some(problem.control_bounds);
         let mut promise = Promise { linear: 0.0, quadratic: 0.0, gradient_norm: 0.0, price: 0.0 };
         for k in (0..problem.intervals()).rev() {
-            model.load(shape, &mut work.model, &stages(shape, problem, expansion, k));
+            let stages = stages(shape, problem, expansion, k);
+            if stages.weights.len() > 1 {
+                composed.compose(shape, &stages);
+            }
+            let cost = model.load(shape, &stages, composed);
             if gaps {
-                combine(nx, around.gaps.at(k), 1, value.v_xx.get(), value.v_x.get_mut());
+                let moved = terms(nx, around.gaps.at(k), 1, value.v_xx.get());
+                let before = value.v_x.clone();
+                moved.assign(value.v_x.get_mut(), |i| before.get()[i]);
                 promise.price = value.v_x.get().iter().fold(promise.price, |m, v| m.max(v.abs()));
             }
-            model.expand(shape, &value);
+            model.expand(shape, &value, cost);
             let controls = &around.controls.at(k)[..nu];
             model.regularized(shape, regularization, factors.get_mut());
             let solved = match limits {
                 None => model.free_step(shape, factors.get_mut(), k_k.get_mut(), k_gains.get_mut()),
                 Some(bounds) => {
                     let h = factors.get();
-                    model.limited_step(shape, h, work, bounds, controls, k_k.get_mut(), k_gains.get_mut())
+                    model.limited_step(shape, h, limited, bounds, controls, k_k.get_mut(), k_gains.get_mut())
                 }
             };
             if !solved {
                 return None;
             }
-            promise.gradient_norm += value.adjoint_step(shape, &model, limits, controls);
+            promise.gradient_norm += value.adjoint_step(shape, &model, cost, limits, controls);
             value.update(shape, &model, k_k.get(), k_gains.get(), &mut promise);
             feedforward.at_mut(k).copy_from_slice(k_k.get());
             gains.at_mut(k).copy_from_slice(k_gains.get());
@@ -185,8 +200,6 @@ impl<S: Shape> Model<S> {
         Model {
             f_x: S::XX::zeros(nx * nx),
             f_u: S::UX::zeros(nx * nu),
-            l_x: S::X::zeros(nx),
-            l_u: S::U::zeros(nu),
             q_x: S::X::zeros(nx),
             q_u: S::U::zeros(nu),
             q_xx: S::XX::zeros(nx * nx),
@@ -197,18 +210,20 @@ impl<S: Shape> Model<S> {
         }
     }
 
-    /// F_z, ∇l and ∇²l of one interval; the latter two begin Q.
+    /// F_z of one interval into the model; returns where ∇l and ∇²l are.
     #[inline(always)]
-    fn load(&mut self, shape: S, composed: &mut IntervalModel, stages: &Stages<'_>) {
+    fn load<'a>(&mut self, shape: S, stages: &Stages<'a>, composed: &'a IntervalModel) -> IntervalCost<'a> {
+        let nz = shape.nz();
         if let [weight] = stages.weights {
             // One stage (Euler): F = x + h f, l = h c.
             let h = stages.length;
             self.split_dynamics(shape, stages.jacobian, h, 1.0);
-            self.split_cost(shape, stages.gradient, stages.hessian, weight * h);
+            let (gradient, hessian) = (&stages.gradient[..nz], &stages.hessian[..nz * nz]);
+            IntervalCost { gradient, hessian, weight: weight * h }
         } else {
-            composed.compose(shape, stages);
             self.split_dynamics(shape, &composed.jacobian, 1.0, 0.0);
-            self.split_cost(shape, &composed.gradient, &composed.hessian, 1.0);
+            let (gradient, hessian) = (&composed.gradient[..nz], &composed.hessian[..nz * nz]);
+            IntervalCost { gradient, hessian, weight: 1.0 }
         }
     }
 
@@ -228,48 +243,32 @@ impl<S: Shape> Model<S> {
         }
     }
 
-    /// ∇l and ∇²l as multiples of a gradient and a Hessian in z, in blocks.
+    /// Q_z and Q_zz.
     #[inline(always)]
-    fn split_cost(&mut self, shape: S, gradient: &[f64], hessian: &[f64], weight: f64) {
+    fn expand(&mut self, shape: S, value: &Value<S>, cost: IntervalCost<'_>) {
         let (nx, nu, nz) = (shape.nx(), shape.nu(), shape.nz());
-        let (gradient, hessian) = (&gradient[..nz], &hessian[..nz * nz]);
+        let IntervalCost { gradient, hessian, weight } = cost;
+        let (f_x, f_u, v_xx) = (self.f_x.get(), self.f_u.get(), value.v_xx.get());
+        let (w_x, w_u) = (self.w_x.get_mut(), self.w_u.get_mut());
         for i in 0..nx {
-            let column = &hessian[i * nz..i * nz + nx];
-            scaled(weight, column, &mut self.q_xx.get_mut()[i * nx..(i + 1) * nx]);
+            let v = &v_xx[i * nx..(i + 1) * nx];
+            terms(nx, v, 1, f_x).assign(&mut w_x[i * nx..(i + 1) * nx], |_| 0.0);
+            terms(nx, v, 1, f_u).assign(&mut w_u[i * nu..(i + 1) * nu], |_| 0.0);
+        }
+        for j in 0..nx {
+            let q = &mut self.q_xx.get_mut()[j * nx..(j + 1) * nx];
+            terms(nx, &f_x[j..], nx, w_x).assign(q, |i| weight * hessian[j * nz + i]);
         }
         for r in 0..nu {
             let column = &hessian[(nx + r) * nz..(nx + r + 1) * nz];
-            scaled(weight, &column[..nx], &mut self.q_xu.get_mut()[r * nx..(r + 1) * nx]);
-            scaled(weight, &column[nx..], &mut self.q_uu.get_mut()[r * nu..(r + 1) * nu]);
+            let q = &mut self.q_xu.get_mut()[r * nx..(r + 1) * nx];
+            terms(nx, &f_u[r..], nu, w_x).assign(q, |i| weight * column[i]);
+            let q = &mut self.q_uu.get_mut()[r * nu..(r + 1) * nu];
+            terms(nx, &f_u[r..], nu, w_u).assign(q, |s| weight * column[nx + s]);
         }
-        scaled(weight, &gradient[..nx], self.l_x.get_mut());
-        scaled(weight, &gradient[nx..], self.l_u.get_mut());
-    }
-
-    /// Q_z and Q_zz.
-    #[inline(always)]
-    fn expand(&mut self, shape: S, value: &Value<S>) {
-        let (nx, nu) = (shape.nx(), shape.nu());
-        let (f_x, f_u, v_xx) = (self.f_x.get(), self.f_u.get(), value.v_xx.get());
-        let (w_x, w_u) = (self.w_x.get_mut(), self.w_u.get_mut());
-        w_x.fill(0.0);
-        w_u.fill(0.0);
-        for i in 0..nx {
-            let v = &v_xx[i * nx..(i + 1) * nx];
-            combine(nx, v, 1, f_x, &mut w_x[i * nx..(i + 1) * nx]);
-            combine(nx, v, 1, f_u, &mut w_u[i * nu..(i + 1) * nu]);
-        }
-        for j in 0..nx {
-            combine(nx, &f_x[j..], nx, w_x, &mut self.q_xx.get_mut()[j * nx..(j + 1) * nx]);
-        }
-        for r in 0..nu {
-            combine(nx, &f_u[r..], nu, w_x, &mut self.q_xu.get_mut()[r * nx..(r + 1) * nx]);
-            combine(nx, &f_u[r..], nu, w_u, &mut self.q_uu.get_mut()[r * nu..(r + 1) * nu]);
-        }
-        self.q_x.get_mut().copy_from_slice(self.l_x.get());
-        self.q_u.get_mut().copy_from_slice(self.l_u.get());
-        combine(nx, value.v_x.get(), 1, f_x, self.q_x.get_mut());
-        combine(nx, value.v_x.get(), 1, f_u, self.q_u.get_mut());
+        let v_x = value.v_x.get();
+        terms(nx, v_x, 1, f_x).assign(self.q_x.get_mut(), |i| weight * gradient[i]);
+        terms(nx, v_x, 1, f_u).assign(self.q_u.get_mut(), |r| weight * gradient[nx + r]);
     }
 
     /// Q̃_uu into `out`.
@@ -306,14 +305,14 @@ impl<S: Shape> Model<S> {
         &self,
         shape: S,
         h: &[f64],
-        work: &mut Work,
+        work: &mut LimitedStep,
         bounds: &Bounds,
         controls: &[f64],
         k: &mut [f64],
         gains: &mut [f64],
     ) -> bool {
         let (nx, nu) = (shape.nx(), shape.nu());
-        let Work { box_qp, lower, upper, free_gains, .. } = work;
+        let LimitedStep { box_qp, lower, upper, free_gains } = work;
         for r in 0..nu {
             lower[r] = bounds.lower[r] - controls[r];
             upper[r] = bounds.upper[r] - controls[r];
@@ -352,13 +351,19 @@ impl<S: Shape> Value<S> {
 
     /// λ ← l_x + F_xᵀ λ; returns ‖l_u + F_uᵀ λ‖² over the directions that no limit blocks.
     #[inline(always)]
-    fn adjoint_step(&mut self, shape: S, model: &Model<S>, limits: Option<&Bounds>, controls: &[f64]) -> f64 {
+    fn adjoint_step(
+        &mut self,
+        shape: S,
+        model: &Model<S>,
+        cost: IntervalCost<'_>,
+        limits: Option<&Bounds>,
+        controls: &[f64],
+    ) -> f64 {
         let (nx, nu) = (shape.nx(), shape.nu());
+        let IntervalCost { gradient, weight, .. } = cost;
         let (mut next, mut g) = (S::X::zeros(nx), S::U::zeros(nu));
-        next.get_mut().copy_from_slice(model.l_x.get());
-        g.get_mut().copy_from_slice(model.l_u.get());
-        combine(nx, self.adjoint.get(), 1, model.f_x.get(), next.get_mut());
-        combine(nx, self.adjoint.get(), 1, model.f_u.get(), g.get_mut());
+        terms(nx, self.adjoint.get(), 1, model.f_x.get()).assign(next.get_mut(), |i| weight * gradient[i]);
+        terms(nx, self.adjoint.get(), 1, model.f_u.get()).assign(g.get_mut(), |r| weight * gradient[nx + r]);
         self.adjoint = next;
         let blocked = |r: usize, g: f64| {
             limits.is_some_and(|b| {
@@ -375,33 +380,31 @@ impl<S: Shape> Value<S> {
         let (q_u, q_uu, q_xu) = (model.q_u.get(), model.q_uu.get(), model.q_xu.get());
         // Q_uu k + Q_u and, row by row, Q_uu K + Q_ux.
         let (mut slope, mut residual) = (S::U::zeros(nu), S::XU::zeros(nx * nu));
-        residual.get_mut().copy_from_slice(q_xu);
         for r in 0..nu {
             let row = &q_uu[r * nu..(r + 1) * nu];
             let curvature = dot(row, k);
             promise.linear += k[r] * q_u[r];
             promise.quadratic += k[r] * curvature;
             slope.get_mut()[r] = curvature + q_u[r];
-            combine(nu, row, 1, gains, &mut residual.get_mut()[r * nx..(r + 1) * nx]);
+            let out = &mut residual.get_mut()[r * nx..(r + 1) * nx];
+            terms(nu, row, 1, gains).assign(out, |i| q_xu[r * nx + i]);
         }
-        let (v_x, v_xx) = (self.v_x.get_mut(), self.v_xx.get_mut());
-        v_x.copy_from_slice(model.q_x.get());
-        combine(nu, slope.get(), 1, gains, v_x);
-        combine(nu, k, 1, q_xu, v_x);
-        v_xx.copy_from_slice(model.q_xx.get());
+        let mut part = S::X::zeros(nx);
+        terms(nu, slope.get(), 1, gains).assign(part.get_mut(), |i| model.q_x.get()[i]);
+        terms(nu, k, 1, q_xu).assign(self.v_x.get_mut(), |i| part.get()[i]);
         for j in 0..nx {
-            let column = &mut v_xx[j * nx..(j + 1) * nx];
-            combine(nu, &residual.get()[j..], nx, gains, column);
-            combine(nu, &gains[j..], nx, q_xu, column);
-        }
-        for i in 0..nx {
-            for j in 0..i {
-                let mean = 0.5 * (v_xx[j * nx + i] + v_xx[i * nx + j]);
-                v_xx[j * nx + i] = mean;
-                v_xx[i * nx + j] = mean;
-            }
+            let q = &model.q_xx.get()[j * nx..(j + 1) * nx];
+            terms(nu, &residual.get()[j..], nx, gains).assign(part.get_mut(), |i| q[i]);
+            let column = &mut self.v_xx.get_mut()[j * nx..(j + 1) * nx];
+            terms(nu, &gains[j..], nx, q_xu).assign(column, |i| part.get()[i]);
         }
     }
+}
+
+/// Σᵢ aᵢ xᵢ.
+#[inline(always)]
+fn terms<'a>(count: usize, weights: &'a [f64], spacing: usize, columns: &'a [f64]) -> Combination<'a> {
+    Combination { count, weights, spacing, columns }
 }
 
 /// y = a x.

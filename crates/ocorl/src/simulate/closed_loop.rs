@@ -171,12 +171,11 @@ impl Loop<'_, '_> {
         let mut budget = self.tolerance.max_steps;
         while front.time < end {
             let until = match self.policy.prepare(front.time, front.x.get()) {
-                Ok(until) => until.min(end),
+                // Written this way round so that NaN stops the run too.
+                Ok(until) if until > front.time => until.min(end),
+                Ok(_) => return Outcome::StepTooSmall { time: front.time },
                 Err(error) => return Outcome::ControllerGaveUp { time: front.time, error },
             };
-            if until.is_nan() || until <= front.time {
-                return Outcome::StepTooSmall { time: front.time };
-            }
             if !self.evaluate(shape, front, 0, 0.0) {
                 return Outcome::NonFinite { time: front.time };
             }

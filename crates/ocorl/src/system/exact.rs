@@ -25,7 +25,8 @@ pub trait VectorField<const NX: usize, const NU: usize>: Send {
 
 /// A [`VectorField`] as [`Dynamics`]: values in plain numbers, Jacobians by automatic differentiation.
 ///
-/// Four points are evaluated at a time; the vector instructions are chosen at run time and do not change a bit
+/// Four points are evaluated at a time, or with more than eight inputs one point with its gradients side by side,
+/// whichever fills the registers; the vector instructions are chosen at run time and do not change a bit
 /// of the result. A Jacobian costs about as many evaluations of f as (1 + NX + NU) / 4.
 #[derive(Clone, Debug)]
 pub struct ExactJacobian<F, const NX: usize, const NU: usize>(pub F);
@@ -155,6 +156,13 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> WithSimd for Grad
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
         let size = NX * (NX + NU);
+        if NX + NU > 8 {
+            let outputs = self.values.chunks_exact_mut(NX).zip(self.gradients.chunks_exact_mut(size));
+            for (z, (value, gradient)) in self.z.chunks_exact(NX + NU).zip(outputs) {
+                self.field.single_with_gradients(z, value, gradient);
+            }
+            return;
+        }
         let mut columns = self.z.chunks_exact(LANES * (NX + NU));
         let mut values = self.values.chunks_exact_mut(LANES * NX);
         let mut gradients = self.gradients.chunks_exact_mut(LANES * size);

@@ -1,0 +1,211 @@
+//! `ocorl list`: the systems, and what they are asked to do.
+
+use crate::Manners;
+use crate::errors::Failure;
+use crate::table::{Align, Table, wrap};
+use crate::terminal::{Answer, json};
+use ocorl::system::{Benchmark, Bounds, Parameter, Quantity};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Characters in a line.
+const WIDTH: usize = 100;
+
+/// What `ocorl list` accepts.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Systems to tell all about: start, limits, parameters
+    #[arg(value_name = "SYSTEM")]
+    systems: Vec<String>,
+}
+
+pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+    let find = |name: &String| Benchmark::find(name).map_err(Failure::from);
+    let chosen: Vec<Benchmark> = arguments.systems.iter().map(find).collect::<Result<_, _>>()?;
+    if manners.json {
+        let all = if chosen.is_empty() { Benchmark::all() } else { chosen };
+        return Ok(json(&all.iter().map(Document::of).collect::<Vec<_>>()).into());
+    }
+    if chosen.is_empty() {
+        return Ok(overview(&Benchmark::all()).into());
+    }
+    Ok(chosen.iter().map(details).collect::<Vec<_>>().join("\n").into())
+}
+
+/// Two or three lines a system.
+fn overview(all: &[Benchmark]) -> String {
+    let widest = all.iter().map(|b| b.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for b in all {
+        let mark = if b.published.is_some() { '*' } else { ' ' };
+        let _ = writeln!(text, "{mark} {:<widest$}  {}: {}", b.name, b.title, b.summary);
+        let (n, m) = (b.settings.episodes, b.settings.measurements);
+        let horizon = with_unit(b.task.horizon, time_unit(b));
+        let settings = format!("    T {horizon:<6} N {n}  M {m}   ");
+        let (states, inputs) = (grouped(&b.task.states), grouped(&b.task.controls));
+        let line = format!("{settings}states {}; inputs {}\n", states.join(", "), inputs.join(", "));
+        if line.chars().count() <= WIDTH {
+            text += &line;
+        } else {
+            text += &listing(&format!("{settings}states "), &states);
+            text += &listing(&format!("{:1$}inputs ", "", settings.len()), &inputs);
+        }
+    }
+    text += "\n* in the paper's Table 1. T: horizon, N: episodes, M: measurements an episode, as the paper ran it.\n";
+    text += "  All about one of them: ocorl list pendulum\n";
+    text
+}
+
+/// A heading and what follows, in lines that fit.
+fn listing(heading: &str, items: &[String]) -> String {
+    let lines = wrap(items, WIDTH - heading.len());
+    let indent = format!("\n{}", " ".repeat(heading.len()));
+    format!("{heading}{}\n", lines.join(&indent))
+}
+
+/// Names with units; neighbours of equal unit share it.
+fn grouped(quantities: &[Quantity]) -> Vec<String> {
+    let same = |a: &Quantity, b: &Quantity| a.unit == b.unit;
+    let named = |group: &[Quantity]| {
+        let names: Vec<&str> = group.iter().map(|q| q.name.as_str()).collect();
+        match group[0].unit.as_str() {
+            "" => names.join(", "),
+            unit => format!("{} [{unit}]", names.join(" ")),
+        }
+    };
+    quantities.chunk_by(same).map(named).collect()
+}
+
+/// Everything that options can change.
+fn details(b: &Benchmark) -> String {
+    let t = &b.task;
+    let mut text = format!("{} ({})\n{}\n\n", b.title, b.name, b.summary);
+    let mut table =
+        Table::new([Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right]);
+    table.row(["", "name", "unit", "value", "lower limit", "upper limit"]);
+    for (kind, quantities, values, bounds) in [
+        ("start of state", &t.states, &t.initial_state, &t.state_bounds),
+        ("safe input", &t.controls, &t.safe_control, &t.control_bounds),
+    ] {
+        for (i, q) in quantities.iter().enumerate() {
+            let kind = if i == 0 { kind } else { "" };
+            let limits = [limit(bounds.lower[i]), limit(bounds.upper[i])];
+            table.row([kind, &q.name, &q.unit, &short(values[i]), &limits[0], &limits[1]]);
+        }
+    }
+    for (i, p) in b.parameters.iter().enumerate() {
+        table.row([if i == 0 { "parameter" } else { "" }, p.name, p.unit, &short(p.value), "", ""]);
+    }
+    table.row(["horizon", "T", time_unit(b), &short(t.horizon), "", ""]);
+    text += &table.text();
+    let (state, input, parameter) = (&t.states[0].name, &t.controls[0].name, b.parameters[0].name);
+    let options =
+        format!("--start {state}=VALUE, --limit {input}=LOW:HIGH, --set {parameter}=VALUE, --horizon T");
+    text + "\nocorl optimal changes them: " + &options + "\n"
+}
+
+fn limit(value: f64) -> String {
+    if value.is_finite() { short(value) } else { "none".into() }
+}
+
+/// As few digits as tell the value to a millionth.
+fn short(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    if rounded == 0.0 || (1e-3..1e6).contains(&rounded.abs()) {
+        rounded.to_string()
+    } else {
+        format!("{rounded:e}")
+    }
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    if unit.is_empty() { short(value) } else { format!("{} {unit}", short(value)) }
+}
+
+/// Seconds, unless nothing of the system has a unit: then its time has none either.
+pub(crate) fn time_unit(b: &Benchmark) -> &'static str {
+    let mut quantities = b.task.states.iter().chain(&b.task.controls);
+    if quantities.all(|q| q.unit.is_empty()) { "" } else { "s" }
+}
+
+/// Everything, for programs.
+#[derive(Serialize)]
+struct Document {
+    system: &'static str,
+    title: &'static str,
+    summary: &'static str,
+    aliases: &'static [&'static str],
+    in_paper: bool,
+    horizon: f64,
+    time_unit: &'static str,
+    episodes: usize,
+    measurements: usize,
+    tracking_horizon: f64,
+    table_scale: f64,
+    states: Vec<Entry>,
+    inputs: Vec<Entry>,
+    parameters: Vec<Entry>,
+}
+
+/// A state with its start, an input with its safe value, or a parameter. No limit is null.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    unit: String,
+    value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<[f64; 2]>,
+}
+
+impl Document {
+    fn of(b: &Benchmark) -> Self {
+        let t = &b.task;
+        let quantities = |quantities: &[Quantity], values: &[f64], bounds: &Bounds| {
+            let entry = |(i, q): (usize, &Quantity)| Entry {
+                name: q.name.clone(),
+                unit: q.unit.clone(),
+                value: values[i],
+                limits: Some([bounds.lower[i], bounds.upper[i]]),
+            };
+            quantities.iter().enumerate().map(entry).collect()
+        };
+        let parameter =
+            |p: &Parameter| Entry { name: p.name.into(), unit: p.unit.into(), value: p.value, limits: None };
+        Document {
+            system: b.name,
+            title: b.title,
+            summary: b.summary,
+            aliases: b.aliases,
+            in_paper: b.published.is_some(),
+            horizon: t.horizon,
+            time_unit: time_unit(b),
+            episodes: b.settings.episodes,
+            measurements: b.settings.measurements,
+            tracking_horizon: b.settings.tracking_horizon,
+            table_scale: b.table_scale(),
+            states: quantities(&t.states, &t.initial_state, &t.state_bounds),
+            inputs: quantities(&t.controls, &t.safe_control, &t.control_bounds),
+            parameters: b.parameters.iter().map(parameter).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_share_their_unit_and_the_order_stays() {
+        let quantities =
+            Quantity::list([("x", "m"), ("y", "m"), ("theta", "rad"), ("z", "m"), ("a", ""), ("b", "")]);
+        assert_eq!(grouped(&quantities), ["x y [m]", "theta [rad]", "z [m]", "a, b"]);
+    }
+
+    #[test]
+    fn values_are_short_and_true() {
+        assert_eq!(short(std::f64::consts::PI), "3.14159");
+        assert_eq!(short(10.0), "10");
+        assert_eq!(short(2.5e-4), "2.5e-4");
+        assert_eq!(short(0.0), "0");
+    }
+}

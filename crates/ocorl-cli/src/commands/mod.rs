@@ -1,0 +1,27 @@
+//! The commands, one file each.
+
+mod list;
+mod optimal;
+
+use crate::Manners;
+use crate::errors::Failure;
+use crate::terminal::Answer;
+
+pub(crate) use list::time_unit;
+
+/// What can be asked.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Show the systems there are, or all about some of them
+    List(list::Arguments),
+    /// Find the best control of systems whose equations are known
+    Optimal(Box<optimal::Arguments>),
+}
+
+/// Carries out a command.
+pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure> {
+    match command {
+        Command::List(arguments) => list::run(arguments, manners),
+        Command::Optimal(arguments) => optimal::run(arguments, manners),
+    }
+}

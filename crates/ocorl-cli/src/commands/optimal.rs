@@ -1,0 +1,445 @@
+//! `ocorl optimal`: the best control of known systems, beside the first columns of the paper's Table 1.
+
+use crate::errors::Failure;
+use crate::table::{Align, Table, cost, percent_more};
+use crate::terminal::{Answer, Progress, json};
+use crate::{Manners, figures};
+use clap::ValueEnum;
+use ocorl::baseline::{self, BaselineSettings, Baselines, Tracker};
+use ocorl::plan::Outcome;
+use ocorl::system::{Benchmark, Quantity};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What `ocorl optimal` accepts.
+#[derive(clap::Args)]
+#[command(help_template = crate::HELP)]
+#[command(before_help = "\
+Examples:
+  ocorl optimal --all                                 the first columns of the paper's Table 1
+  ocorl optimal pendulum --limit torque=-2:2          with a weaker motor
+  ocorl optimal cart-pole --set gravity=9.81 --plot cart-pole.svg")]
+pub(crate) struct Arguments {
+    /// Systems by name; see: ocorl list
+    #[arg(value_name = "SYSTEM", conflicts_with = "all")]
+    systems: Vec<String>,
+    /// The nine systems of the paper's Table 1
+    #[arg(long)]
+    all: bool,
+    /// Draw what was found (.svg), or write the numbers behind the drawing (.csv)
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    #[command(flatten)]
+    problem: Problem,
+    #[command(flatten)]
+    method: Method,
+}
+
+/// Options that change the problem; they need exactly one system.
+#[derive(clap::Args)]
+#[command(next_help_heading = "The problem (of one system; for its names see: ocorl list SYSTEM)")]
+struct Problem {
+    /// How long to control, in the system's unit of time
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    horizon: Option<f64>,
+    /// A parameter of the dynamics
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    set: Vec<(String, f64)>,
+    /// Limits of a state or an input; an empty end is no limit
+    #[arg(long, value_name = "NAME=LOW:HIGH", value_parser = interval)]
+    limit: Vec<(String, f64, f64)>,
+    /// Where a state starts
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    start: Vec<(String, f64)>,
+}
+
+/// Options that change how the answer is found.
+#[derive(clap::Args)]
+#[command(next_help_heading = "The method")]
+struct Method {
+    /// Intervals of the plan
+    #[arg(long, value_name = "N", default_value_t = 400, allow_hyphen_values = true)]
+    intervals: usize,
+    /// Holds of the zero-order hold [default: the paper's M - 1]
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    holds: Option<usize>,
+    /// Who follows the plan: mpc (as in the paper), feedback (the plan's gains) or replan (the task anew)
+    #[arg(long, value_enum, default_value = "mpc", hide_possible_values = true)]
+    tracker: Follower,
+    /// Seed of the random starts
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Threads; they do not change the answer [default: all processors]
+    #[arg(long, value_name = "J", allow_hyphen_values = true)]
+    jobs: Option<usize>,
+}
+
+/// The names of [`Tracker`].
+#[derive(Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Follower {
+    Mpc,
+    Feedback,
+    Replan,
+}
+
+/// More than these are refused rather than tried: memory grows with them.
+const MOST_INTERVALS: usize = 10_000;
+const MOST_HOLDS: usize = 1_000;
+const MOST_JOBS: usize = 1_024;
+
+/// One system and what was found.
+struct Solved {
+    benchmark: Benchmark,
+    /// True if the problem is not the paper's.
+    changed: bool,
+    result: Result<Baselines, Failure>,
+    seconds: f64,
+}
+
+pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+    let begin = Instant::now();
+    let problems = problems(arguments)?;
+    let settings = settings(&arguments.method)?;
+    if let Some(path) = &arguments.plot {
+        check_plot(path)?;
+    }
+    let progress = Progress::new(problems.len(), manners.quiet);
+    let solved = solve(problems, &settings, arguments.method.jobs, &progress)?;
+    let drawn = match &arguments.plot {
+        Some(path) if solved.iter().any(|s| s.result.is_ok()) => {
+            draw(path, &solved)?;
+            format!("; wrote {}", path.display())
+        }
+        _ => String::new(),
+    };
+    let answer = if manners.json { documents(&solved, &arguments.method) } else { table(&solved, &settings) };
+    let output = if solved.iter().any(|s| s.result.is_ok()) { Some(answer) } else { None };
+    if let Some(failure) = failed(&solved, output.as_deref(), manners) {
+        return Err(failure);
+    }
+    let warnings: String = solved.iter().filter_map(Solved::warning).collect();
+    let remark = format!("{warnings}done in {:.1} s{drawn}\n", begin.elapsed().as_secs_f64());
+    Ok(Answer {
+        text: output.unwrap_or_default(),
+        remark: if manners.quiet { String::new() } else { remark },
+    })
+}
+
+/// The systems asked for, changed as asked, and whether they were.
+fn problems(arguments: &Arguments) -> Result<Vec<(Benchmark, bool)>, Failure> {
+    let find = |name: &String| Benchmark::find(name).map_err(Failure::from);
+    if arguments.systems.is_empty() && !arguments.all {
+        return Err(Failure::usage("no system given")
+            .hint("as in: ocorl optimal pendulum, or: ocorl optimal --all; see: ocorl list"));
+    }
+    let mut systems: Vec<Benchmark> = if arguments.all {
+        Benchmark::of_the_paper()
+    } else {
+        arguments.systems.iter().map(find).collect::<Result<_, _>>()?
+    };
+    let Problem { horizon, set, limit, start } = &arguments.problem;
+    let options = [
+        ("--horizon", horizon.is_none()),
+        ("--set", set.is_empty()),
+        ("--limit", limit.is_empty()),
+        ("--start", start.is_empty()),
+    ];
+    let Some((option, _)) = options.into_iter().find(|(_, absent)| !absent) else {
+        return Ok(systems.into_iter().map(|b| (b, false)).collect());
+    };
+    let [benchmark] = systems.as_mut_slice() else {
+        return Err(Failure::usage(format!(
+            "{option} changes one system, but {} are asked for",
+            systems.len()
+        ))
+        .hint(format!("as in: ocorl optimal pendulum {option} ...")));
+    };
+    let original = benchmark.clone();
+    change(benchmark, &arguments.problem)?;
+    let changed = differs(benchmark, &original);
+    Ok(systems.into_iter().map(|b| (b, changed)).collect())
+}
+
+/// Carries the options over to the system; their order does not matter, so all are checked at the end.
+fn change(b: &mut Benchmark, problem: &Problem) -> Result<(), Failure> {
+    let (system, position) =
+        (b.name, |quantities: &[Quantity], name: &str| quantities.iter().position(|q| q.name == name));
+    if let Some(horizon) = problem.horizon {
+        b.task.horizon = horizon;
+    }
+    for (name, value) in &problem.start {
+        match (position(&b.task.states, name), position(&b.task.controls, name)) {
+            (Some(i), _) => b.task.initial_state[i] = *value,
+            (None, Some(_)) => {
+                return Err(Failure::usage(format!(
+                    "'{name}' is an input of {system}; only states have a start"
+                ))
+                .hint(format!("limits of an input: --limit {name}=LOW:HIGH")));
+            }
+            (None, None) => b.set_start(name, *value)?,
+        }
+    }
+    for (name, lower, upper) in &problem.limit {
+        match (position(&b.task.states, name), position(&b.task.controls, name)) {
+            (Some(i), _) => (b.task.state_bounds.lower[i], b.task.state_bounds.upper[i]) = (*lower, *upper),
+            (None, Some(i)) => {
+                (b.task.control_bounds.lower[i], b.task.control_bounds.upper[i]) = (*lower, *upper);
+                b.task.safe_control[i] = b.task.safe_control[i].max(*lower).min(*upper);
+            }
+            (None, None) => b.set_limits(name, *lower, *upper)?,
+        }
+    }
+    for (name, value) in &problem.set {
+        let quantity = position(&b.task.states, name).or(position(&b.task.controls, name));
+        match b.parameters.iter_mut().find(|p| p.name == name) {
+            Some(parameter) => parameter.value = *value,
+            None if quantity.is_some() => {
+                return Err(Failure::usage(format!(
+                    "'{name}' is no parameter of {system}, but a state or an input"
+                ))
+                .hint(format!("a start: --start {name}=VALUE; limits: --limit {name}=LOW:HIGH")));
+            }
+            None => b.set_parameter(name, *value)?,
+        }
+    }
+    Ok(b.validate()?)
+}
+
+/// True if an option made the problem another one.
+fn differs(a: &Benchmark, b: &Benchmark) -> bool {
+    a.parameters != b.parameters
+        || a.task.horizon != b.task.horizon
+        || a.task.initial_state != b.task.initial_state
+        || a.task.state_bounds != b.task.state_bounds
+        || a.task.control_bounds != b.task.control_bounds
+}
+
+fn settings(method: &Method) -> Result<BaselineSettings, Failure> {
+    between("--intervals", method.intervals, MOST_INTERVALS)?;
+    method.holds.map_or(Ok(()), |holds| between("--holds", holds, MOST_HOLDS))?;
+    method.jobs.map_or(Ok(()), |jobs| between("--jobs", jobs, MOST_JOBS))?;
+    let tracker = match method.tracker {
+        Follower::Mpc => Tracker::Mpc,
+        Follower::Feedback => Tracker::Feedback,
+        Follower::Replan => Tracker::Replan,
+    };
+    let (intervals, holds, seed) = (method.intervals, method.holds, method.seed);
+    Ok(BaselineSettings { intervals, holds, tracker, seed, ..BaselineSettings::default() })
+}
+
+fn between(option: &str, value: usize, most: usize) -> Result<(), Failure> {
+    if (1..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{option} must be between 1 and {most}, not {value}")))
+}
+
+/// Finds out before the work whether its picture can be kept.
+fn check_plot(path: &Path) -> Result<(), Failure> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    if !["svg", "csv"].contains(&extension) {
+        return Err(Failure::usage(format!("--plot cannot write '{}'", path.display()))
+            .hint("pictures are .svg files, their numbers .csv files"));
+    }
+    let nothing = |error| Failure::file(path, &error).detail("note", "nothing was computed");
+    if path.is_dir() {
+        return Err(nothing(std::io::ErrorKind::IsADirectory.into()));
+    }
+    let probe = path.with_file_name(format!(".ocorl-{}.tmp", std::process::id()));
+    std::fs::OpenOptions::new().write(true).create_new(true).open(&probe).map_err(nothing)?;
+    std::fs::remove_file(&probe).map_err(nothing)
+}
+
+/// All systems side by side; the order of the results is that of the problems.
+fn solve(
+    problems: Vec<(Benchmark, bool)>,
+    settings: &BaselineSettings,
+    jobs: Option<usize>,
+    progress: &Progress,
+) -> Result<Vec<Solved>, Failure> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs.unwrap_or(0))
+        .build()
+        .map_err(|error| Failure::badly(format!("cannot start threads: {error}")))?;
+    let one = |(benchmark, changed): (Benchmark, bool)| {
+        let begin = Instant::now();
+        let result = baseline::all(&benchmark, settings).map_err(Failure::from);
+        progress.finished(benchmark.name);
+        Solved { benchmark, changed, result, seconds: begin.elapsed().as_secs_f64() }
+    };
+    Ok(pool.install(|| problems.into_par_iter().map(one).collect()))
+}
+
+fn draw(path: &Path, solved: &[Solved]) -> Result<(), Failure> {
+    let found: Vec<(&Benchmark, &Baselines)> =
+        solved.iter().filter_map(|s| s.result.as_ref().ok().map(|found| (&s.benchmark, found))).collect();
+    let figure = match found.as_slice() {
+        [(benchmark, baselines)] => figures::one_system(benchmark, baselines),
+        several => figures::several_systems(several),
+    };
+    let contents =
+        if path.extension().is_some_and(|e| e == "csv") { figure.csv() } else { ocorl_view::svg(&figure) };
+    ocorl_view::write_atomically(path, contents.as_bytes()).map_err(|error| Failure::file(path, &error))
+}
+
+/// One failure for all that failed. Programs get the rest as its `results`, people as the table.
+fn failed(solved: Vec<Solved>, output: Option<&str>, manners: Manners) -> Option<Failure> {
+    let count = solved.len();
+    let mut failures: Vec<(&'static str, Failure)> =
+        solved.into_iter().filter_map(|s| Some((s.benchmark.name, s.result.err()?))).collect();
+    if failures.is_empty() {
+        return None;
+    }
+    let mut failure = if count == 1 {
+        failures.remove(0).1
+    } else {
+        let all = Failure::badly(format!("{} of {count} systems failed", failures.len()));
+        failures.iter().fold(all, |all, (name, failure)| all.detail(name, failure.message()))
+    };
+    failure.output = output.map(|text| if manners.json { failure.json_with(text) } else { text.to_owned() });
+    Some(failure)
+}
+
+/// What was found, in the units of the paper's Table 1.
+#[derive(Serialize)]
+struct Document<'a> {
+    system: &'a str,
+    open_loop: f64,
+    tracked: f64,
+    zoh_reference: f64,
+    zoh: f64,
+    paper_continuous: Option<f64>,
+    paper_zoh: Option<f64>,
+    title: &'a str,
+    table_scale: f64,
+    horizon: f64,
+    intervals: usize,
+    holds: usize,
+    tracker: Follower,
+    iterations: usize,
+    plan_outcome: &'static str,
+    gradient_norm: f64,
+    seconds: f64,
+}
+
+impl Solved {
+    /// The paper's two numbers for the very problem that was solved.
+    fn paper(&self) -> (Option<f64>, Option<f64>) {
+        let published = self.benchmark.published.filter(|_| !self.changed);
+        let same_holds =
+            |found: &Baselines| found.held.plan.controls.len() == self.benchmark.settings.measurements - 1;
+        let held = published.filter(|_| self.result.as_ref().is_ok_and(same_holds));
+        (published.map(|p| p.continuous), held.map(|p| p.held))
+    }
+}
+
+fn documents(solved: &[Solved], method: &Method) -> String {
+    let each = solved.iter().filter_map(|s| {
+        let (b, found) = (&s.benchmark, s.result.as_ref().ok()?);
+        let (scale, plan) = (b.table_scale(), &found.continuous.plan);
+        let (paper_continuous, paper_zoh) = s.paper();
+        Some(Document {
+            system: b.name,
+            open_loop: scale * found.continuous.open_loop.cost(),
+            tracked: scale * found.continuous.tracked.cost(),
+            zoh_reference: scale * found.held_reference.cost,
+            zoh: scale * found.held.cost,
+            paper_continuous,
+            paper_zoh,
+            title: b.title,
+            table_scale: scale,
+            horizon: b.task.horizon,
+            intervals: plan.controls.len(),
+            holds: found.held.plan.controls.len(),
+            tracker: method.tracker,
+            iterations: plan.trace.len(),
+            plan_outcome: match plan.outcome {
+                Outcome::Converged => "converged",
+                Outcome::Stalled => "stalled",
+                Outcome::IterationLimit => "iteration-limit",
+            },
+            gradient_norm: plan.gradient_norm,
+            seconds: s.seconds,
+        })
+    });
+    json(&each.collect::<Vec<_>>())
+}
+
+fn table(solved: &[Solved], settings: &BaselineSettings) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new([Left, Right, Right, Right, Right, Right, Right, Right, Right]);
+    table.group(1, "continuous-time control");
+    table.group(5, "zero-order hold");
+    table.row(["", "open loop", "tracked", "paper", "diff", "as paper", "paper", "diff", "best"]);
+    for s in solved {
+        let title = s.benchmark.title;
+        let Ok(found) = &s.result else {
+            table.row([title, "failed", "-", "-", "-", "-", "-", "-", "-"]);
+            continue;
+        };
+        let scale = s.benchmark.table_scale();
+        let ours = [
+            found.continuous.open_loop.cost(),
+            found.continuous.tracked.cost(),
+            found.held_reference.cost,
+            found.held.cost,
+        ]
+        .map(|cost| scale * cost);
+        let beside = |ours: f64, paper: Option<f64>| match paper {
+            Some(paper) => (format!("{paper:.2}"), percent_more(ours, paper)),
+            None => ("-".into(), "-".into()),
+        };
+        let (continuous, held) = s.paper();
+        let (continuous, held) = (beside(ours[1], continuous), beside(ours[2], held));
+        let [open_loop, tracked, reference, best] = ours.map(cost);
+        table.row([
+            title,
+            &open_loop,
+            &tracked,
+            &continuous.0,
+            &continuous.1,
+            &reference,
+            &held.0,
+            &held.1,
+            &best,
+        ]);
+    }
+    table.text() + "\n" + &legend(settings)
+}
+
+fn legend(settings: &BaselineSettings) -> String {
+    let follower = match settings.tracker {
+        Tracker::Mpc => "by MPC",
+        Tracker::Feedback => "with its own gains",
+        Tracker::Replan => "by planning anew",
+    };
+    format!(
+        "\
+open loop, tracked  the best plan's cost on the true system: as planned, and followed {follower}
+as paper, best      inputs held: computed as the authors' program does, and the exact optimum
+paper, diff         Table 1 (known model) in its units, and how much more ours is; - if not comparable
+"
+    )
+}
+
+/// NAME=VALUE
+fn assignment(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("it must be NAME=VALUE, as in gravity=9.81")?;
+    Ok((name.trim().into(), number(value)?))
+}
+
+/// NAME=LOW:HIGH
+fn interval(text: &str) -> Result<(String, f64, f64), String> {
+    let form = "it must be NAME=LOW:HIGH, as in torque=-2:2 or torque=:2";
+    let (name, limits) = text.split_once('=').ok_or(form)?;
+    let (lower, upper) = limits.split_once(':').ok_or(form)?;
+    let end = |text: &str, none: f64| if text.trim().is_empty() { Ok(none) } else { number(text) };
+    Ok((name.trim().into(), end(lower, f64::NEG_INFINITY)?, end(upper, f64::INFINITY)?))
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.trim().parse().map_err(|_| format!("'{}' is not a number", text.trim()))
+}

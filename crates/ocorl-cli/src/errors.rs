@@ -1,0 +1,218 @@
+//! What went wrong, in a form for people and one for programs, and the exit code that goes with it.
+
+use ocorl::baseline::BaselineError;
+use ocorl::simulate::Outcome;
+use ocorl::system::{Benchmark, BenchmarkError, UnknownSystem};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+
+/// The run ended badly.
+const BADLY: u8 = 1;
+/// Wrong usage or configuration.
+const USAGE: u8 = 2;
+/// Disk or permission.
+const DISK: u8 = 5;
+
+/// The end of a program that did not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Exit code.
+    pub(crate) code: u8,
+    /// What failed, in one line.
+    message: String,
+    /// Labelled lines below it: cause, note, ...
+    details: Vec<(&'static str, String)>,
+    /// What to do now.
+    hint: Option<String>,
+    /// What goes to standard output all the same, if anything: the part that did succeed.
+    pub(crate) output: Option<String>,
+}
+
+impl Failure {
+    fn new(code: u8, message: impl Into<String>) -> Self {
+        Failure { code, message: message.into(), details: Vec::new(), hint: None, output: None }
+    }
+
+    /// The command line or the problem it describes cannot be used.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Failure::new(USAGE, message)
+    }
+
+    /// The computation itself did not succeed.
+    pub(crate) fn badly(message: impl Into<String>) -> Self {
+        Failure::new(BADLY, message)
+    }
+
+    /// A file or stream that cannot be written.
+    pub(crate) fn disk(what: &str, error: &io::Error) -> Self {
+        Failure::new(DISK, format!("cannot write {what}")).detail("cause", error.to_string())
+    }
+
+    /// The same, for a path.
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
+        Failure::disk(&format!("'{}'", path.display()), error)
+    }
+
+    /// A labelled line.
+    pub(crate) fn detail(mut self, label: &'static str, text: impl Into<String>) -> Self {
+        self.details.push((label, text.into()));
+        self
+    }
+
+    /// What to do now.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What failed, in one line.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("error: {}\n", self.message);
+        let width = self.details.iter().map(|(label, _)| label.len() + 2).max().unwrap_or(0).max(8);
+        for (label, detail) in &self.details {
+            let _ = writeln!(text, "  {label:<width$}{detail}");
+        }
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(text, "hint: {hint}");
+        }
+        text
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let mut document = json!({ "error": self.message, "hint": self.hint, "exit_code": self.code });
+        for (label, detail) in &self.details {
+            document[*label] = json!(detail);
+        }
+        document
+    }
+
+    /// The same, with what did succeed as `results`.
+    pub(crate) fn json_with(&self, results: &str) -> String {
+        let mut document = self.json();
+        document["results"] = serde_json::from_str(results).unwrap_or(Value::Null);
+        crate::terminal::json(&document)
+    }
+}
+
+impl Failure {
+    /// Puts the words of the command line's parser into our form: its first paragraph, its tip, where to read more.
+    pub(crate) fn parsing(error: &clap::Error, command: Option<&str>) -> Self {
+        let help = format!("see: ocorl{} --help", command.map(|c| format!(" {c}")).unwrap_or_default());
+        if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return Failure::usage("no command given").hint(format!("as in: ocorl optimal pendulum; {help}"));
+        }
+        let text = error.to_string();
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let words: Vec<&str> = first.trim_start_matches("error: ").split_whitespace().collect();
+        let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+        Failure::usage(words.join(" ")).hint(tip.map_or(help.clone(), |tip| format!("{tip}; {help}")))
+    }
+}
+
+impl From<UnknownSystem> for Failure {
+    fn from(error: UnknownSystem) -> Self {
+        let known = Benchmark::all();
+        let names = known.iter().flat_map(|b| [b.name].into_iter().chain(b.aliases.iter().copied()));
+        Failure::usage(error.to_string()).suggest(&error.name, names, "ocorl list")
+    }
+}
+
+impl From<BenchmarkError> for Failure {
+    fn from(error: BenchmarkError) -> Self {
+        let failure = Failure::usage(error.to_string());
+        match &error {
+            BenchmarkError::UnknownParameter { system, name, known }
+            | BenchmarkError::UnknownQuantity { system, name, known } => {
+                failure.suggest(name, known.split(", "), &format!("ocorl list {system}"))
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl From<BaselineError> for Failure {
+    fn from(error: BaselineError) -> Self {
+        match error {
+            BaselineError::Benchmark(error) => error.into(),
+            BaselineError::Setting { .. } => Failure::usage(error.to_string()),
+            BaselineError::Run { system, outcome: Outcome::LimitHit { state, time } } => {
+                let names = Benchmark::find(system).map(|b| b.task.states).unwrap_or_default();
+                let name = names.get(state).map_or(String::new(), |q| q.name.clone());
+                Failure::badly(format!(
+                    "the run of {system} ended early: '{name}' left its limits at t = {time:.4}"
+                ))
+                .detail("note", "limits of states end a run; the planner does not keep away from them")
+            }
+            _ => Failure::badly(error.to_string()),
+        }
+    }
+}
+
+impl Failure {
+    /// Hints at the name that was meant, if one is near, and at the command that lists them.
+    pub(crate) fn suggest<'a>(self, name: &str, known: impl Iterator<Item = &'a str>, list: &str) -> Self {
+        match nearest(name, known) {
+            Some(meant) => self.hint(format!("did you mean '{meant}'? see: {list}")),
+            None => self.hint(format!("see: {list}")),
+        }
+    }
+}
+
+/// The known name that `name` was probably meant to be.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
+    let name = plain(name);
+    let length = name.chars().count();
+    if length == 0 {
+        return None;
+    }
+    // The beginning of a name is as good as a name with one slip.
+    let distance = |candidate: &str| {
+        let edits = strsim::damerau_levenshtein(&name, &plain(candidate));
+        if length >= 3 && plain(candidate).starts_with(&name) { edits.min(1) } else { edits }
+    };
+    known
+        .map(|k| (distance(k), k))
+        .filter(|(edits, _)| *edits <= 1 + length / 4)
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, k)| k)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 7] =
+        ["pendulum", "furuta-pendulum", "cart-pole", "cartpole", "quadrotor-2d", "quadrotor-3d", "bicycle"];
+
+    #[test]
+    fn typing_slips_find_the_name_that_was_meant() {
+        for (typed, meant) in [
+            ("pendulm", "pendulum"),
+            ("pednulum", "pendulum"),
+            ("Pendulum", "pendulum"),
+            ("furuta pendulum", "furuta-pendulum"),
+            ("furuta", "furuta-pendulum"),
+            ("cart_pole", "cart-pole"),
+            ("quadrotor3d", "quadrotor-3d"),
+            ("bycicle", "bicycle"),
+        ] {
+            assert_eq!(nearest(typed, NAMES.into_iter()), Some(meant), "{typed}");
+        }
+    }
+
+    #[test]
+    fn other_words_find_nothing() {
+        for typed in ["", "x", "rocket", "inverted-double-pendulum-on-a-cart"] {
+            assert_eq!(nearest(typed, NAMES.into_iter()), None, "{typed}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What the plots of `ocorl optimal` show.
+
+use ocorl::baseline::Baselines;
+use ocorl::plan::Plan;
+use ocorl::simulate::{Experiment, Run, Simulator};
+use ocorl::system::{Benchmark, Bounds, Quantity};
+use ocorl::track::{Hold, LadderSettings};
+use ocorl_view::{Axis, Figure, Mark, Marker, Panel};
+
+/// Samples of a run over its horizon.
+const SAMPLES: usize = 400;
+
+/// Colours of the series.
+const TRACKED: usize = 0;
+const PLANNED: usize = 1;
+const HELD: usize = 2;
+
+/// Every state and input over time, the phase portrait, and how the search converged.
+pub(crate) fn one_system(b: &Benchmark, found: &Baselines) -> Figure {
+    let (task, scale) = (&b.task, b.table_scale());
+    let (tracked, held) = (Curves::of(&found.continuous.tracked), Curves::of(&held_run(b, found)));
+    let (plan, holds) = (&found.continuous.plan, &found.held.plan);
+    let subtitle = format!(
+        "Cost {:.4} tracked, {:.4} open loop, {:.4} with the best {} holds",
+        scale * found.continuous.tracked.cost(),
+        scale * found.continuous.open_loop.cost(),
+        scale * found.held.cost,
+        holds.controls.len(),
+    );
+    let mut figure = Figure::new(format!("{}: {}", b.title, b.summary)).subtitle(subtitle);
+    for (i, quantity) in task.states.iter().enumerate() {
+        let curves = [
+            held.state(i).series(HELD).label("best hold"),
+            tracked.state(i).series(TRACKED).label("tracked"),
+            Mark::line(&*plan.times, row(&plan.states, i)).series(PLANNED).dashed().label("plan"),
+        ];
+        // A limit far away would make a line of every curve.
+        let reach = tracked.states[i].iter().fold(0.0_f64, |reach, x| reach.max(x.abs()));
+        figure = figure.panel(over_time(b, quantity, curves, limits(&task.state_bounds, i, 3.0 * reach)));
+    }
+    for (i, quantity) in task.controls.iter().enumerate() {
+        let curves = [
+            Mark::step(&*holds.times, row(&holds.controls, i)).series(HELD).label("best hold"),
+            tracked.control(i).series(TRACKED).label("tracked"),
+            Mark::step(&*plan.times, row(&plan.controls, i)).series(PLANNED).dashed().label("plan"),
+        ];
+        figure = figure.panel(over_time(b, quantity, curves, limits(&task.control_bounds, i, f64::INFINITY)));
+    }
+    if task.states.len() > 1 {
+        figure = figure.panel(phase(b, &tracked, &held));
+    }
+    let figure = figure.panel(convergence(plan));
+    let columns = if figure.panels.len() == 3 || figure.panels.len() > 10 { 3 } else { 2 };
+    figure.columns(columns)
+}
+
+/// One panel a system: its inputs in continuous time and held.
+pub(crate) fn several_systems(found: &[(&Benchmark, &Baselines)]) -> Figure {
+    let figure = Figure::new("Best control with the true model")
+        .subtitle("Inputs over time: in continuous time (solid), and held over equal intervals (dotted)")
+        .columns(3);
+    found.iter().fold(figure, |figure, (b, found)| {
+        let (tracked, holds) = (Curves::of(&found.continuous.tracked), &found.held.plan);
+        let mut panel = Panel::new(b.title, time_axis(b), Axis::new("", shared_unit(&b.task.controls)));
+        for (i, quantity) in b.task.controls.iter().enumerate() {
+            let mark = |mark: Mark| mark.series(i).label(&quantity.name);
+            let held = Mark::step(&*holds.times, row(&holds.controls, i)).dotted();
+            panel = panel.mark(mark(held)).mark(mark(tracked.control(i)));
+        }
+        figure.panel(panel)
+    })
+}
+
+fn over_time(b: &Benchmark, quantity: &Quantity, curves: [Mark; 3], limits: Vec<Mark>) -> Panel {
+    let panel = Panel::new(quantity.name.clone(), time_axis(b), Axis::new("", &quantity.unit));
+    curves.into_iter().chain(limits).fold(panel, Panel::mark)
+}
+
+/// The first two states against each other.
+fn phase(b: &Benchmark, tracked: &Curves, held: &Curves) -> Panel {
+    let axis = |i: usize| Axis::new(&b.task.states[i].name, &b.task.states[i].unit);
+    let curve = |curves: &Curves| Mark::line(&*curves.states[0], &*curves.states[1]);
+    let (x, y) = (&tracked.states[0], &tracked.states[1]);
+    let end = x.len() - 1;
+    Panel::new("Phase portrait", axis(0), axis(1))
+        .mark(curve(held).series(HELD).label("best hold"))
+        .mark(curve(tracked).series(TRACKED).label("tracked"))
+        .mark(Mark::points([x[0]], [y[0]], Marker::Ring).label("start"))
+        .mark(Mark::points([x[end]], [y[end]], Marker::Square).label("end"))
+}
+
+/// What was left to gain, and the gradient, at each iteration of the last search.
+fn convergence(plan: &Plan) -> Panel {
+    let iterations: Vec<f64> = (1..=plan.trace.len()).map(|i| i as f64).collect();
+    let left: Vec<f64> = plan.trace.iter().map(|iteration| iteration.cost - plan.cost).collect();
+    let gradient: Vec<f64> = plan.trace.iter().map(|iteration| iteration.gradient_norm).collect();
+    Panel::new("Convergence on the fine grid", Axis::new("iteration", ""), Axis::default().log())
+        .mark(Mark::line(&*iterations, &*gradient).label("gradient norm"))
+        .mark(Mark::points(&*iterations, &*gradient, Marker::Circle).label("gradient norm"))
+        .mark(Mark::line(&*iterations, &*left).series(PLANNED).label("cost above the plan's"))
+        .mark(
+            Mark::points(&*iterations, &*left, Marker::Triangle)
+                .series(PLANNED)
+                .label("cost above the plan's"),
+        )
+}
+
+/// A run at equally spaced times.
+struct Curves {
+    times: Vec<f64>,
+    states: Vec<Vec<f64>>,
+    controls: Vec<Vec<f64>>,
+}
+
+impl Curves {
+    fn of(run: &Run) -> Self {
+        let times: Vec<f64> = (0..=SAMPLES).map(|k| run.end() * k as f64 / SAMPLES as f64).collect();
+        let mut states = vec![Vec::with_capacity(times.len()); run.states.size()];
+        let mut controls = vec![Vec::with_capacity(times.len()); run.controls.size()];
+        let mut state = vec![0.0; run.states.size()];
+        for &time in &times {
+            run.state_at(time, &mut state);
+            let step = run.times.partition_point(|&t| t <= time).max(1) - 1;
+            for (curve, value) in states.iter_mut().zip(&state) {
+                curve.push(*value);
+            }
+            for (curve, value) in controls.iter_mut().zip(run.controls.at(step)) {
+                curve.push(*value);
+            }
+        }
+        Curves { times, states, controls }
+    }
+
+    fn state(&self, i: usize) -> Mark {
+        Mark::line(&*self.times, &*self.states[i])
+    }
+
+    fn control(&self, i: usize) -> Mark {
+        Mark::line(&*self.times, &*self.controls[i])
+    }
+}
+
+/// The best holds on the true system.
+fn held_run(b: &Benchmark, found: &Baselines) -> Run {
+    let mut policy = Hold::new(&found.held.plan, LadderSettings::of(&b.task));
+    Simulator::default().run(b.dynamics().as_mut(), &mut policy, &Experiment::of(&b.task))
+}
+
+/// The `i`-th coordinate of every column.
+fn row(columns: &ocorl::linalg::Blocks, i: usize) -> Vec<f64> {
+    columns.iter().map(|column| column[i]).collect()
+}
+
+/// Rules at the limits of a coordinate, unless they are `far` away.
+fn limits(bounds: &Bounds, i: usize, far: f64) -> Vec<Mark> {
+    let near =
+        [bounds.lower[i], bounds.upper[i]].into_iter().filter(|limit| limit.is_finite() && limit.abs() < far);
+    near.map(|limit| Mark::horizontal(limit).muted().dotted().label("limit")).collect()
+}
+
+fn time_axis(b: &Benchmark) -> Axis {
+    Axis::new("time", crate::commands::time_unit(b)).range(0.0, b.task.horizon)
+}
+
+/// The unit of all of them, if it is one.
+fn shared_unit(quantities: &[Quantity]) -> &str {
+    let unit = &quantities[0].unit;
+    if quantities.iter().all(|q| q.unit == *unit) { unit } else { "" }
+}

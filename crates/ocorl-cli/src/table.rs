@@ -1,0 +1,137 @@
+//! Text in columns, and numbers for people.
+
+/// To which side the cells of a column lean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// Rows of cells; columns are as wide as their widest cell and two blanks apart.
+pub(crate) struct Table {
+    columns: Vec<Align>,
+    rows: Vec<Vec<String>>,
+    /// Titles above several columns: first column, title.
+    groups: Vec<(usize, &'static str)>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new(columns: impl Into<Vec<Align>>) -> Self {
+        Table { columns: columns.into(), rows: Vec::new(), groups: Vec::new() }
+    }
+
+    /// A title that begins above column `first`.
+    pub(crate) fn group(&mut self, first: usize, title: &'static str) {
+        self.groups.push((first, title));
+    }
+
+    /// One row more.
+    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        let cells: Vec<String> = cells.into_iter().map(Into::into).collect();
+        assert_eq!(
+            cells.len(),
+            self.columns.len(),
+            "{} cells for {} columns",
+            cells.len(),
+            self.columns.len()
+        );
+        self.rows.push(cells);
+    }
+
+    /// The whole text; every line ends with a line break and without blanks.
+    pub(crate) fn text(&self) -> String {
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|c| self.rows.iter().map(|row| width(&row[c])).max().unwrap_or(0))
+            .collect();
+        let mut lines = Vec::new();
+        if !self.groups.is_empty() {
+            let mut line = String::new();
+            for (first, title) in &self.groups {
+                let start: usize = widths[..*first].iter().map(|w| w + 2).sum();
+                line += &" ".repeat(start.saturating_sub(width(&line)));
+                line += title;
+            }
+            lines.push(line);
+        }
+        for row in &self.rows {
+            let mut line = String::new();
+            for ((cell, align), room) in row.iter().zip(&self.columns).zip(&widths) {
+                let blanks = " ".repeat(room - width(cell));
+                let [before, after] = if *align == Align::Left { ["", &blanks] } else { [&blanks, ""] };
+                line.extend([before, cell, after, "  "]);
+            }
+            lines.push(line);
+        }
+        lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+    }
+}
+
+/// Characters, which for our words is columns.
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// `items` separated by commas, in lines of at most `room` characters.
+pub(crate) fn wrap(items: &[String], room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (i, item) in items.iter().enumerate() {
+        let item = if i + 1 < items.len() { format!("{item},") } else { item.clone() };
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => *line = item,
+            Some(line) if width(line) + 1 + width(&item) <= room => *line = format!("{line} {item}"),
+            _ => lines.push(item),
+        }
+    }
+    lines
+}
+
+/// A cost: four decimals, or as a power of ten where that would be no help.
+pub(crate) fn cost(value: f64) -> String {
+    if value == 0.0 || (1e-2..1e6).contains(&value.abs()) {
+        format!("{value:.4}")
+    } else {
+        format!("{value:.4e}")
+    }
+}
+
+/// How much more `value` is than `of`, in percent.
+pub(crate) fn percent_more(value: f64, of: f64) -> String {
+    let percent = 100.0 * (value / of - 1.0);
+    // A rounded zero has no sign.
+    let percent = if percent.abs() < 0.005 { 0.0 } else { percent };
+    if percent.abs() < 1000.0 { format!("{percent:+.2} %") } else { "-".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_lean_to_their_side_and_lines_end_without_blanks() {
+        let mut table = Table::new([Align::Left, Align::Right, Align::Left]);
+        table.group(1, "numbers");
+        table.row(["name", "x", ""]);
+        table.row(["Lotka–Volterra", "10.5", "a"]);
+        assert_eq!(table.text(), "                numbers\nname               x\nLotka–Volterra  10.5  a\n");
+    }
+
+    #[test]
+    fn lists_break_between_items() {
+        let items: Vec<String> = ["alpha", "beta", "gamma"].map(String::from).into();
+        assert_eq!(wrap(&items, 12), ["alpha, beta,", "gamma"]);
+        assert_eq!(wrap(&items, 1), ["alpha,", "beta,", "gamma"]);
+        assert_eq!(wrap(&[], 10), [""]);
+    }
+
+    #[test]
+    fn numbers_of_any_size_can_be_read() {
+        assert_eq!(cost(20.573_31), "20.5733");
+        assert_eq!(cost(0.0), "0.0000");
+        assert_eq!(cost(1.5e-7), "1.5000e-7");
+        assert_eq!(cost(1.5e9), "1.5000e9");
+        assert_eq!(percent_more(34.72, 34.63), "+0.26 %");
+        assert_eq!(percent_more(1.0, 1.000_001), "+0.00 %");
+        assert_eq!(percent_more(1.0, 0.0), "-");
+    }
+}

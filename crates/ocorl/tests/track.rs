@@ -1,0 +1,274 @@
+//! Policies under disturbances, limits, faults.
+
+use ocorl::linalg::Blocks;
+use ocorl::plan::{Ilqr, Plan, Problem, Start, Transcription, uniform_grid};
+use ocorl::random::{Rng, Stream};
+use ocorl::simulate::{Experiment, Outcome, Policy, PolicyError, Run, Simulator};
+use ocorl::system::{Benchmark, Bounds};
+use ocorl::track::{
+    Feedback, Hold, LadderSettings, MpcSettings, Receding, Reference, Rung, Segment, SolveError, Solver, mpc, replan,
+};
+
+fn plan(b: &Benchmark, intervals: usize) -> Plan {
+    let times = uniform_grid(b.task.horizon, intervals);
+    let problem = Problem {
+        cost: b.task.cost.as_ref(),
+        initial_state: &b.task.initial_state,
+        times: &times,
+        control_bounds: &b.task.control_bounds,
+        transcription: Transcription::default(),
+    };
+    let start = Start::constant(&b.task.safe_control, intervals);
+    Ilqr::default().plan(b.dynamics().as_mut(), &problem, start.guess()).unwrap()
+}
+
+fn reference(b: &Benchmark, plan: &Plan) -> Reference {
+    Reference::new(plan.clone(), b.dynamics().as_mut(), &b.task.angles)
+}
+
+/// The three closed-loop policies on the true model.
+fn policies(b: &Benchmark, plan: &Plan) -> Vec<(&'static str, Box<dyn Policy>)> {
+    let ladder = LadderSettings::of(&b.task);
+    let tracking = MpcSettings::new(b.dims(), b.settings.tracking_horizon);
+    let (cost, transcription) = (b.task.cost.clone(), Transcription::default());
+    vec![
+        ("feedback", Box::new(Feedback::new(reference(b, plan), ladder.clone()))),
+        ("mpc", Box::new(mpc(reference(b, plan), b.dynamics(), tracking, ladder.clone()))),
+        ("replan", Box::new(replan(reference(b, plan), b.dynamics(), cost, transcription, 0.1, ladder))),
+    ]
+}
+
+/// Runs to `hit`, pushes the state by `push`, runs on to the end; returns the last part.
+fn with_hit(b: &Benchmark, policy: &mut dyn Policy, start: &[f64], hit: f64, push: &[f64]) -> Run {
+    let simulator = Simulator::new(1e-8);
+    let first = Experiment { initial_state: start, end: hit, ..Experiment::of(&b.task) };
+    let before = simulator.run(b.dynamics().as_mut(), policy, &first);
+    assert_eq!(before.outcome, Outcome::Completed);
+    let state: Vec<f64> = before.final_state().iter().zip(push).map(|(x, d)| x + d).collect();
+    let second = Experiment { initial_state: &state, start: hit, ..Experiment::of(&b.task) };
+    simulator.run(b.dynamics().as_mut(), policy, &second)
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+}
+
+#[test]
+fn closed_loop_policies_reject_disturbances_that_open_loop_does_not() {
+    for (name, start_off, push) in [
+        ("pendulum", vec![0.1, -0.1], vec![0.0, 0.3]),
+        ("cart-pole", vec![0.05, 0.0, 0.1, 0.0], vec![0.05, 0.1, 0.0, 0.2]),
+        ("quadrotor-2d", vec![0.2, -0.2, 0.05, 0.0, 0.0, 0.0], vec![0.0, 0.0, 0.1, 0.3, -0.3, 0.0]),
+    ] {
+        let b = Benchmark::find(name).unwrap();
+        let plan = plan(&b, 200);
+        let start: Vec<f64> = b.task.initial_state.iter().zip(&start_off).map(|(x, d)| x + d).collect();
+        let target = plan.states.at(200).to_vec();
+        let hit = 0.4 * b.task.horizon;
+        let open = with_hit(&b, &mut Hold::new(&plan, LadderSettings::of(&b.task)), &start, hit, &push);
+        let missed = distance(open.final_state(), &target);
+        for (label, mut policy) in policies(&b, &plan) {
+            let run = with_hit(&b, policy.as_mut(), &start, hit, &push);
+            assert_eq!(run.outcome, Outcome::Completed, "{name} {label}");
+            let left = distance(run.final_state(), &target);
+            // Not zero: towards the end of the plan nothing is left to gain, so the gains fade.
+            assert!(left < 0.3 && left < 0.1 * missed, "{name} {label}: {left} from the target, open loop {missed}");
+        }
+    }
+}
+
+#[test]
+fn on_the_plan_every_policy_costs_what_the_plan_costs() {
+    for name in ["pendulum", "bicycle", "mountain-car"] {
+        let b = Benchmark::find(name).unwrap();
+        let plan = plan(&b, 200);
+        for (label, mut policy) in policies(&b, &plan) {
+            let run = Simulator::new(1e-9).run(b.dynamics().as_mut(), policy.as_mut(), &Experiment::of(&b.task));
+            // Replanning may even improve a little: it chooses its controls anew between the plan's nodes.
+            assert!((run.cost() / plan.cost - 1.0).abs() < 2e-4, "{name} {label}: {} and {}", run.cost(), plan.cost);
+        }
+    }
+}
+
+#[test]
+fn limits_hold_at_every_instant_under_disturbances() {
+    let mut b = Benchmark::find("pendulum").unwrap();
+    b.set_limits("torque", -2.0, 1.5).unwrap();
+    let plan = plan(&b, 150);
+    for (label, mut policy) in policies(&b, &plan) {
+        let run = with_hit(&b, policy.as_mut(), &[3.0, 0.5], 3.0, &[0.5, -1.0]);
+        assert!(
+            run.controls.as_slice().iter().all(|u| (-2.0..=1.5).contains(u)),
+            "{label}: {:?}",
+            run.controls.as_slice().iter().fold((0.0_f64, 0.0_f64), |m, u| (m.0.min(*u), m.1.max(*u)))
+        );
+    }
+}
+
+#[test]
+fn an_angle_that_wraps_is_no_deviation() {
+    let b = Benchmark::find("pendulum").unwrap();
+    let plan = plan(&b, 150);
+    for (label, mut policy) in policies(&b, &plan) {
+        let (mut plain, mut turned) = ([0.0], [0.0]);
+        policy.prepare(0.0, &[3.0, 0.1]).unwrap();
+        policy.control(0.0, &[3.0, 0.1], &mut plain);
+        let (_, mut other) = policies(&b, &plan).into_iter().find(|p| p.0 == label).unwrap();
+        let state = [3.0 - std::f64::consts::TAU, 0.1];
+        other.prepare(0.0, &state).unwrap();
+        other.control(0.0, &state, &mut turned);
+        assert!((plain[0] - turned[0]).abs() < 1e-9, "{label}: {} and {}", plain[0], turned[0]);
+    }
+}
+
+#[test]
+fn after_the_plan_comes_the_safe_control() {
+    let b = Benchmark::find("quadrotor-2d").unwrap();
+    let plan = plan(&b, 50);
+    for (label, mut policy) in policies(&b, &plan) {
+        let mut u = [9.0, 9.0];
+        policy.prepare(8.0, &[0.0; 6]).unwrap();
+        policy.control(8.0, &[0.0; 6], &mut u);
+        assert_eq!(u.as_slice(), b.task.safe_control, "{label}");
+    }
+}
+
+/// What a [`Faulty`] solver does next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    Error,
+    NotANumber,
+    Infinite,
+    Huge,
+    WrongSize,
+    Empty,
+    TimesReversed,
+    Stale,
+}
+
+const FAULTS: [Fault; 9] = [
+    Fault::None,
+    Fault::Error,
+    Fault::NotANumber,
+    Fault::Infinite,
+    Fault::Huge,
+    Fault::WrongSize,
+    Fault::Empty,
+    Fault::TimesReversed,
+    Fault::Stale,
+];
+
+/// A solver of one interval that fails in every way we could think of.
+struct Faulty<F>(F);
+
+impl<F: FnMut(f64) -> Fault> Solver for Faulty<F> {
+    fn solve(
+        &mut self,
+        _: &Reference,
+        time: f64,
+        state: &[f64],
+        _: Option<&Segment>,
+        out: &mut Segment,
+    ) -> Result<(), SolveError> {
+        let fault = (self.0)(time);
+        out.times = vec![time, time + 0.05, time + 0.1];
+        out.states = Blocks::from_vec(state.repeat(3), 2);
+        out.controls = Blocks::from_vec(vec![0.1, 0.1], 1);
+        out.gains = Blocks::from_vec(vec![0.0; 4], 2);
+        match fault {
+            Fault::None => {}
+            Fault::Error => return Err(SolveError("injected".into())),
+            Fault::NotANumber => out.controls.as_mut_slice()[0] = f64::NAN,
+            Fault::Infinite => out.states.as_mut_slice()[2] = f64::INFINITY,
+            Fault::Huge => out.controls.as_mut_slice().fill(1e300),
+            Fault::WrongSize => out.controls = Blocks::from_vec(vec![0.0; 4], 2),
+            Fault::Empty => *out = Segment::default(),
+            Fault::TimesReversed => out.times.reverse(),
+            Fault::Stale => out.times = vec![time - 1.0, time - 0.9, time - 0.8],
+        }
+        Ok(())
+    }
+}
+
+fn receding<F: FnMut(f64) -> Fault>(b: &Benchmark, limits: Bounds, fault: F) -> Receding<Faulty<F>> {
+    let settings = LadderSettings { bounds: limits, max_fallbacks: usize::MAX, ..LadderSettings::of(&b.task) };
+    Receding::new(reference(b, &plan(b, 50)), Faulty(fault), 0.01, settings)
+}
+
+#[test]
+fn no_fault_of_a_solver_reaches_the_plant() {
+    let b = Benchmark::find("pendulum").unwrap();
+    for limits in [(-0.5, 0.5), (0.0, 0.0), (0.2, 0.3), (-1e-300, 1e-300), (f64::NEG_INFINITY, 0.4)] {
+        let bounds = Bounds { lower: vec![limits.0], upper: vec![limits.1] };
+        let mut rng = Stream::root(8).child("faults").rng();
+        let mut policy = receding(&b, bounds, |_| FAULTS[(rng.unit() * 9.0) as usize]);
+        let mut states = Stream::root(8).child("states").rng();
+        let mut u = [0.0];
+        for step in 0..2_000 {
+            let time = f64::from(step) * 0.005;
+            let state = random_state(&mut states);
+            policy.prepare(time, &state).unwrap();
+            policy.control(time, &state, &mut u);
+            assert!(u[0].is_finite() && u[0] >= limits.0 && u[0] <= limits.1, "step {step}: {} in {limits:?}", u[0]);
+        }
+        let counts = policy.ladder().counts();
+        assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
+    }
+}
+
+/// Mostly sensible, sometimes a spike or not a number.
+fn random_state(rng: &mut Rng) -> [f64; 2] {
+    let spike = match (rng.unit() * 20.0) as u32 {
+        0 => f64::NAN,
+        1 => 1e6,
+        2 => f64::NEG_INFINITY,
+        _ => 0.0,
+    };
+    [rng.normal() + spike, rng.normal()]
+}
+
+#[test]
+fn rungs_are_taken_in_order_and_a_healthy_solve_recovers_at_once() {
+    let b = Benchmark::find("pendulum").unwrap();
+    let healthy = |t: f64| !(0.035..0.505).contains(&t);
+    let mut policy = receding(&b, Bounds::none(1), |t| if healthy(t) { Fault::None } else { Fault::Error });
+    let mut rungs = Vec::new();
+    for step in 0..=51 {
+        policy.prepare(f64::from(step) * 0.01, &[3.0, 0.0]).unwrap();
+        rungs.push(policy.rung());
+    }
+    assert_eq!(rungs[..4], [Rung::Fresh; 4]);
+    // The last good segment ends 0.1 after t = 0.03.
+    assert!(rungs[4..13].iter().all(|r| *r == Rung::Shifted), "{rungs:?}");
+    assert!(rungs[14..51].iter().all(|r| *r == Rung::Planned), "{rungs:?}");
+    assert_eq!(rungs[51], Rung::Fresh);
+}
+
+#[test]
+fn a_controller_that_only_falls_back_gives_up_and_the_run_says_so() {
+    let b = Benchmark::find("pendulum").unwrap();
+    let settings = LadderSettings::of(&b.task);
+    let mut policy = Receding::new(reference(&b, &plan(&b, 50)), Faulty(|_| Fault::Error), 0.02, settings);
+    let run = Simulator::default().run(b.dynamics().as_mut(), &mut policy, &Experiment::of(&b.task));
+    match run.outcome {
+        Outcome::ControllerGaveUp { error: PolicyError::GaveUp { fallbacks: 11, .. }, time } => {
+            assert!((time - 0.2).abs() < 1e-9, "{time}");
+        }
+        ref other => panic!("{other:?}"),
+    }
+    assert!(run.cost().is_finite());
+}
+
+#[test]
+fn the_rate_of_a_control_is_limited() {
+    let b = Benchmark::find("pendulum").unwrap();
+    let settings = LadderSettings { max_rate: Some(vec![2.0]), ..LadderSettings::of(&b.task) };
+    let mut policy = Hold::new(&plan(&b, 100), settings);
+    let run = Simulator::default().run(b.dynamics().as_mut(), &mut policy, &Experiment::of(&b.task));
+    let steps = run.times.windows(2).zip(run.controls.as_slice().windows(2));
+    for (t, u) in steps {
+        // Controls change at the plan's nodes, 0.1 apart.
+        assert!((u[1] - u[0]).abs() <= 2.0 * 0.1 + 1e-9, "at {t:?}: {u:?}");
+    }
+}
