@@ -16,7 +16,7 @@ const USAGE: u8 = 2;
 const DISK: u8 = 5;
 
 /// The end of a program that did not do what it was asked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// Exit code.
     pub(crate) code: u8,

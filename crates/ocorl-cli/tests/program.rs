@@ -170,6 +170,14 @@ fn every_tracker_follows_the_plan() {
 }
 
 #[test]
+fn a_plan_that_cannot_be_the_best_is_warned_of() {
+    let output = ocorl(&["optimal", "pendulum", "--intervals", "3"]);
+    let warning = text(&output.stderr).lines().next().unwrap_or_default();
+    assert!(warning.starts_with("warning: pendulum: planned "), "{warning}");
+    assert!(warning.ends_with("the grid is too coarse, try more --intervals"), "{warning}");
+}
+
+#[test]
 fn unknown_names_are_answered_with_a_suggestion() {
     assert_fails(
         &["optimal", "pendulm"],

@@ -16,7 +16,9 @@ const REPEATS: usize = 301;
 
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    for (name, control) in [("pendulum", vec![0.0]), ("cart-pole", vec![0.0]), ("quadrotor-3d", vec![0.1458, 0.0, 0.0, 0.0])] {
+    for (name, control) in
+        [("pendulum", vec![0.0]), ("cart-pole", vec![0.0]), ("quadrotor-3d", vec![0.1458, 0.0, 0.0, 0.0])]
+    {
         writeln!(out, "{}", plan(name, &control))?;
     }
     writeln!(out, "{}", simulate())

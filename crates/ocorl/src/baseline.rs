@@ -225,7 +225,10 @@ pub fn held(
         initial_state: &task.initial_state,
         times: &times,
         control_bounds: &task.control_bounds,
-        transcription: Transcription { substeps: settings.intervals.div_ceil(holds), ..Transcription::default() },
+        transcription: Transcription {
+            substeps: settings.intervals.div_ceil(holds),
+            ..Transcription::default()
+        },
     };
     let mut starts: Vec<Start> = seeds.iter().map(|plan| resample(plan, &times)).collect();
     starts.push(Start::constant(&task.safe_control, holds));
@@ -276,9 +279,10 @@ fn no_plan(benchmark: &Benchmark, source: PlanError) -> BaselineError {
 
 fn check(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<(), BaselineError> {
     benchmark.validate()?;
-    for (what, found) in
-        [("the number of intervals", settings.intervals), ("the number of holds", settings.holds.unwrap_or(1))]
-    {
+    for (what, found) in [
+        ("the number of intervals", settings.intervals),
+        ("the number of holds", settings.holds.unwrap_or(1)),
+    ] {
         if found == 0 {
             return Err(BaselineError::Setting { what, least: "1".into(), found: "0".into() });
         }

@@ -78,6 +78,7 @@ impl<T: Real, const NX: usize, const NU: usize> Sub for Dual<T, NX, NU> {
 impl<T: Real, const NX: usize, const NU: usize> Mul for Dual<T, NX, NU> {
     type Output = Self;
     #[inline(always)]
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "the product rule adds")]
     fn mul(self, other: Self) -> Self {
         let (v, w) = (self.value, other.value);
         self.combine(other, v * w, |a, b| a * w + b * v)

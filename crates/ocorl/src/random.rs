@@ -61,6 +61,12 @@ impl Rng {
         low + (high - low) * self.unit()
     }
 
+    /// Uniform on 0, 1, …, n − 1.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 ≤ unit < 1")]
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.unit() * n as f64) as usize
+    }
+
     /// Standard normal (Box–Muller; the second value is not kept, so that draws do not depend on history).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();

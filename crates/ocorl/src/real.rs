@@ -292,7 +292,11 @@ mod tests {
         for k in -2000..=2000 {
             let x = f64::from(k) * std::f64::consts::PI;
             let (s, _) = sin_cos(x);
-            assert!(ulps(s, x.sin()) <= 2.0 || (s == 0.0 && x == 0.0), "sin({x}) = {s}, expected {}", x.sin());
+            assert!(
+                ulps(s, x.sin()) <= 2.0 || (s == 0.0 && x == 0.0),
+                "sin({x}) = {s}, expected {}",
+                x.sin()
+            );
         }
     }
 

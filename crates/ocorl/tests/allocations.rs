@@ -18,7 +18,8 @@ fn solving_again_allocates_nothing() {
         };
         let (mut f, mut ilqr) = (b.dynamics(), Ilqr::default());
         let controls = b.task.safe_control.repeat(40);
-        let mut solve = || ilqr.solve(f.as_mut(), &problem, Guess { controls: &controls, states: None }).unwrap();
+        let mut solve =
+            || ilqr.solve(f.as_mut(), &problem, Guess { controls: &controls, states: None }).unwrap();
         solve();
         let counted = allocation_counter::measure(|| {
             solve();

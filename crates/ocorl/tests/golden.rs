@@ -2,6 +2,8 @@
 //!
 //! `tests/golden/optimal_control.toml` was made by `studies/ground_truth/solve.py` (CasADi and IPOPT).
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use ocorl::baseline::{self, BaselineSettings, Tracker};
 use ocorl::system::Benchmark;
 
@@ -38,7 +40,10 @@ fn the_nine_systems_reach_the_collocation_optimum_and_the_printed_column() {
             [("open loop", found.continuous.open_loop.cost()), ("tracked", found.continuous.tracked.cost())]
         {
             // Free control can only be better; a piecewise-constant one of 400 pieces is within 0.1 %.
-            assert!(cost > optimum * (1.0 - 1e-6) && cost < optimum * 1.001, "{name} {what}: {cost}, optimum {optimum}");
+            assert!(
+                cost > optimum * (1.0 - 1e-6) && cost < optimum * 1.001,
+                "{name} {what}: {cost}, optimum {optimum}"
+            );
         }
         let held = value(&golden, name, "zoh");
         assert!((found.held.cost / held - 1.0).abs() < 1e-6, "{name}: {} and {held}", found.held.cost);
@@ -47,7 +52,10 @@ fn the_nine_systems_reach_the_collocation_optimum_and_the_printed_column() {
         assert!((reference - expected).abs() < 6e-5, "{name}: {reference} and {expected}");
         let printed = b.published.unwrap().held;
         assert!((reference - printed).abs() <= 0.005 + 1e-9, "{name}: {reference}, printed {printed}");
-        assert!(found.held.cost <= found.held_reference.cost, "{name}: the best hold is above the reference's");
+        assert!(
+            found.held.cost <= found.held_reference.cost,
+            "{name}: the best hold is above the reference's"
+        );
     }
 }
 
@@ -67,7 +75,8 @@ fn the_loss_of_the_grid_falls_with_its_square() {
     let b = Benchmark::find("cart-pole").unwrap();
     let optimum = value(&golden(), "cart-pole", "continuous");
     let loss = |intervals: usize| {
-        let settings = BaselineSettings { intervals, tracker: Tracker::Feedback, ..BaselineSettings::default() };
+        let settings =
+            BaselineSettings { intervals, tracker: Tracker::Feedback, ..BaselineSettings::default() };
         baseline::continuous(&b, &settings).unwrap().open_loop.cost() - optimum
     };
     let (coarse, fine) = (loss(100), loss(400));

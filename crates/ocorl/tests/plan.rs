@@ -1,8 +1,11 @@
 //! The planner against dense algebra, closed forms and bad problems.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use ocorl::linalg::{Blocks, Points};
 use ocorl::plan::{
-    Guess, Ilqr, Outcome, Plan, PlanError, Problem, Quadrature, Settings, Start, Transcription, best_of, uniform_grid,
+    Guess, Ilqr, Outcome, Plan, PlanError, Problem, Quadrature, Settings, Start, Transcription, best_of,
+    uniform_grid,
 };
 use ocorl::random::{Rng, Stream};
 use ocorl::real::Real;
@@ -56,7 +59,9 @@ fn evaluate(f: &mut dyn Dynamics, problem: &Problem<'_>, controls: &[f64]) -> f6
 fn dense_quadratic(f: &mut dyn Dynamics, problem: &Problem<'_>, n: usize) -> (Vec<f64>, Vec<f64>, f64) {
     let mut at = |changes: &[(usize, f64)]| {
         let mut u = vec![0.0; n];
-        changes.iter().for_each(|&(i, d)| u[i] += d);
+        for &(i, d) in changes {
+            u[i] += d;
+        }
         evaluate(f, problem, &u)
     };
     let c = at(&[]);
@@ -115,7 +120,8 @@ fn box_qp_dense(h: &[f64], g: &[f64], low: f64, high: f64) -> Vec<f64> {
 
 #[test]
 fn a_linear_quadratic_problem_is_solved_in_one_step_to_1e_10_of_the_dense_solution() {
-    for (trial, integrator) in [Integrator::Euler, Integrator::Heun, Integrator::Rk4].into_iter().enumerate() {
+    for (trial, integrator) in [Integrator::Euler, Integrator::Heun, Integrator::Rk4].into_iter().enumerate()
+    {
         let mut rng = Stream::root(2).child("lq").index(trial).rng();
         let mut f = ExactJacobian(Linear::<3, 2>::random(&mut rng));
         let cost = QuadraticCost::new([1.0, 0.5, 2.0], [0.3, 1.0])
@@ -160,14 +166,23 @@ fn with_limits_it_agrees_with_a_dense_quadratic_program() {
         let free = Bounds::none(2);
         let (h, g, c) = dense_quadratic(&mut f, &Problem { control_bounds: &free, ..problem }, 16);
         let u = box_qp_dense(&h, &g, -0.4, 0.4);
-        let expected = c + (0..16)
-            .map(|i| u[i] * (g[i] + 0.5 * (0..16).map(|j| h[i * 16 + j] * u[j]).sum::<f64>()))
-            .sum::<f64>();
+        let expected = c
+            + (0..16)
+                .map(|i| u[i] * (g[i] + 0.5 * (0..16).map(|j| h[i * 16 + j] * u[j]).sum::<f64>()))
+                .sum::<f64>();
         let settings = Settings { gradient_tolerance: 1e-12, cost_tolerance: 1e-15, ..Settings::default() };
-        let plan = Ilqr::new(settings).plan(&mut f, &problem, Guess { controls: &[0.0; 16], states: None }).unwrap();
-        assert!((plan.cost - expected).abs() <= 1e-9 * expected, "trial {trial}: {} and {expected}", plan.cost);
+        let plan =
+            Ilqr::new(settings).plan(&mut f, &problem, Guess { controls: &[0.0; 16], states: None }).unwrap();
+        assert!(
+            (plan.cost - expected).abs() <= 1e-9 * expected,
+            "trial {trial}: {} and {expected}",
+            plan.cost
+        );
         assert!(plan.controls.as_slice().iter().all(|u| u.abs() <= 0.4));
-        assert!(u.iter().any(|u| u.abs() == 0.4), "trial {trial}: no limit is active, the test shows nothing");
+        assert!(
+            u.iter().any(|u| u.abs() == 0.4),
+            "trial {trial}: no limit is active, the test shows nothing"
+        );
     }
 }
 
@@ -176,9 +191,8 @@ fn glucose_is_linear_quadratic_and_solved_in_one_step() {
     let b = Benchmark::find("glucose").unwrap();
     let times = uniform_grid(b.task.horizon, 300);
     let problem = problem(&b, &times);
-    let plan = Ilqr::default()
-        .plan(b.dynamics().as_mut(), &problem, Start::constant(&[0.0], 300).guess())
-        .unwrap();
+    let plan =
+        Ilqr::default().plan(b.dynamics().as_mut(), &problem, Start::constant(&[0.0], 300).guess()).unwrap();
     assert_eq!(plan.outcome, Outcome::Converged);
     assert!(plan.trace.len() <= 2, "{:?}", plan.trace);
 }
@@ -232,7 +246,11 @@ fn the_reported_gradient_is_that_of_finite_differences() {
             let guess = Guess { controls: &u, states: None };
             let plan = Ilqr::new(settings).plan(f.as_mut(), &problem, guess).unwrap();
             let found = plan.trace[0].gradient_norm;
-            assert!((found - squares.sqrt()).abs() < 1e-6 * (1.0 + found), "{name}: {found} and {}", squares.sqrt());
+            assert!(
+                (found - squares.sqrt()).abs() < 1e-6 * (1.0 + found),
+                "{name}: {found} and {}",
+                squares.sqrt()
+            );
         }
     }
 }
@@ -308,7 +326,9 @@ fn the_best_of_several_starts_does_not_depend_on_the_number_of_threads() {
     let starts: Vec<Start> = (0..6).map(|_| Start::random(&[0.0], 0.5, 2.0, 60, &mut rng)).collect();
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| best_of(&|| b.dynamics(), &problem(&b, &times), &Settings::default(), &starts).unwrap())
+        pool.install(|| {
+            best_of(&|| b.dynamics(), &problem(&b, &times), &Settings::default(), &starts).unwrap()
+        })
     };
     let (one, two, three) = (run(1), run(2), run(3));
     assert_eq!(one, two);
@@ -330,15 +350,36 @@ fn bad_problems_are_refused_with_their_reason() {
     let zero = [0.0; 4];
     assert_eq!(plan(&Problem { times: &[0.0], ..good }, &[], None), PlanError::NoIntervals { nodes: 1 });
     assert_eq!(plan(&Problem { times: &[], ..good }, &[], None), PlanError::NoIntervals { nodes: 0 });
-    assert!(matches!(plan(&Problem { times: &[0.0, 1.0, 1.0], ..good }, &zero[..2], None), PlanError::Times { index: 1, .. }));
-    assert!(matches!(plan(&Problem { times: &[0.0, f64::NAN], ..good }, &zero[..1], None), PlanError::Times { .. }));
-    assert!(matches!(plan(&Problem { initial_state: &nan, ..good }, &zero, None), PlanError::NotFinite { .. }));
-    assert!(matches!(plan(&Problem { initial_state: &nan[..1], ..good }, &zero, None), PlanError::Length { .. }));
+    assert!(matches!(
+        plan(&Problem { times: &[0.0, 1.0, 1.0], ..good }, &zero[..2], None),
+        PlanError::Times { index: 1, .. }
+    ));
+    assert!(matches!(
+        plan(&Problem { times: &[0.0, f64::NAN], ..good }, &zero[..1], None),
+        PlanError::Times { .. }
+    ));
+    assert!(matches!(
+        plan(&Problem { initial_state: &nan, ..good }, &zero, None),
+        PlanError::NotFinite { .. }
+    ));
+    assert!(matches!(
+        plan(&Problem { initial_state: &nan[..1], ..good }, &zero, None),
+        PlanError::Length { .. }
+    ));
     assert!(matches!(plan(&good, &zero[..3], None), PlanError::Length { found: 3, expected: 4, .. }));
-    assert!(matches!(plan(&good, &[0.0, f64::INFINITY, 0.0, 0.0], None), PlanError::NotFinite { index: 1, .. }));
+    assert!(matches!(
+        plan(&good, &[0.0, f64::INFINITY, 0.0, 0.0], None),
+        PlanError::NotFinite { index: 1, .. }
+    ));
     assert!(matches!(plan(&good, &zero, Some(&zero)), PlanError::Length { found: 4, expected: 10, .. }));
-    assert!(matches!(plan(&Problem { control_bounds: &short, ..good }, &zero, None), PlanError::Length { .. }));
-    assert!(matches!(plan(&Problem { control_bounds: &empty, ..good }, &zero, None), PlanError::EmptyLimits { .. }));
+    assert!(matches!(
+        plan(&Problem { control_bounds: &short, ..good }, &zero, None),
+        PlanError::Length { .. }
+    ));
+    assert!(matches!(
+        plan(&Problem { control_bounds: &empty, ..good }, &zero, None),
+        PlanError::EmptyLimits { .. }
+    ));
     assert_eq!(plan(&Problem { transcription: none, ..good }, &zero, None), PlanError::NoSubsteps);
 }
 
@@ -378,17 +419,23 @@ impl Dynamics for Hostile {
         for i in 0..z.len() {
             let _ = z.at(i);
         }
-        out.iter_mut().for_each(|o| *o = wild(&mut self.0));
+        for o in out {
+            *o = wild(&mut self.0);
+        }
     }
     fn linearize(&mut self, z: Points<'_>, out: &mut ocorl::linalg::Linearization) {
         out.resize(3, 5, z.len());
-        out.value.as_mut_slice().iter_mut().for_each(|o| *o = wild(&mut self.0));
-        out.jacobian.as_mut_slice().iter_mut().for_each(|o| *o = wild(&mut self.0));
+        for o in out.value.as_mut_slice() {
+            *o = wild(&mut self.0);
+        }
+        for o in out.jacobian.as_mut_slice() {
+            *o = wild(&mut self.0);
+        }
     }
 }
 
 fn wild(rng: &mut Rng) -> f64 {
-    match (rng.unit() * 12.0) as u32 {
+    match rng.below(12) {
         0 => f64::NAN,
         1 => f64::INFINITY,
         2 => 1e300 * rng.normal(),

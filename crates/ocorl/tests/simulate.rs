@@ -4,7 +4,9 @@ use ocorl::linalg::{Linearization, Points};
 use ocorl::random::Stream;
 use ocorl::real::Real;
 use ocorl::simulate::{Experiment, Law, Outcome, Policy, PolicyError, Run, Simulator, Tolerance};
-use ocorl::system::{Benchmark, Bounds, Dims, Dynamics, ExactJacobian, QuadraticCost, VanDerPol, VectorField};
+use ocorl::system::{
+    Benchmark, Bounds, Dims, Dynamics, ExactJacobian, QuadraticCost, VanDerPol, VectorField,
+};
 use std::sync::atomic::AtomicBool;
 
 /// ẋ = f(x, u) with one state and one control.
@@ -54,7 +56,12 @@ fn exponential_decay_and_oscillation_match_their_closed_forms() {
             let t = f64::from(i) * 0.01;
             run.state_at(t, &mut x);
             // The dense output is of order 4, one less than the steps: hence the factor.
-            assert!((x[0] - t.cos()).abs() < 200.0 * tolerance, "x({t}) = {}, error {}", x[0], x[0] - t.cos());
+            assert!(
+                (x[0] - t.cos()).abs() < 200.0 * tolerance,
+                "x({t}) = {}, error {}",
+                x[0],
+                x[0] - t.cos()
+            );
             assert!((x[1] + t.sin()).abs() < 200.0 * tolerance);
         }
     }
@@ -115,7 +122,9 @@ fn another_integrator_agrees() {
 fn finite_time_escape_is_named_with_its_time() {
     let run = scalar(|x, _| x * x, 1.0, 2.0);
     match run.outcome {
-        Outcome::Diverged { time } | Outcome::StepTooSmall { time } => assert!((time - 1.0).abs() < 1e-3, "{time}"),
+        Outcome::Diverged { time } | Outcome::StepTooSmall { time } => {
+            assert!((time - 1.0).abs() < 1e-3, "{time}");
+        }
         other => panic!("{other:?}"),
     }
     assert!(run.cost().is_finite() && run.final_state()[0].is_finite());
@@ -138,7 +147,11 @@ fn a_right_hand_side_that_becomes_nan_ends_the_run_there() {
 fn a_policy_or_a_cost_that_is_not_finite_ends_the_run_too() {
     let mut law = Law(|t: f64, _: &[f64], u: &mut [f64]| u[0] = if t < 0.5 { 0.0 } else { f64::NAN });
     let run = Simulator::new(1e-8).run(&mut Scalar(|_, u| u), &mut law, &experiment(&[0.0], 1.0));
-    assert!(matches!(run.outcome, Outcome::NonFinite { time } if (time - 0.5).abs() < 1e-6), "{:?}", run.outcome);
+    assert!(
+        matches!(run.outcome, Outcome::NonFinite { time } if (time - 0.5).abs() < 1e-6),
+        "{:?}",
+        run.outcome
+    );
 }
 
 #[test]
@@ -149,7 +162,11 @@ fn stiff_and_discontinuous_systems_end_within_their_budget() {
     assert!(matches!(run.outcome, Outcome::TooManySteps { .. } | Outcome::Completed), "{:?}", run.outcome);
     let mut chattering = Scalar(|x: f64, _| -x.signum());
     let run = simulator.run(&mut chattering, &mut zero(), &experiment(&[1.0], 3.0));
-    assert!(!matches!(run.outcome, Outcome::NonFinite { .. } | Outcome::Diverged { .. }), "{:?}", run.outcome);
+    assert!(
+        !matches!(run.outcome, Outcome::NonFinite { .. } | Outcome::Diverged { .. }),
+        "{:?}",
+        run.outcome
+    );
     assert!(run.final_state()[0].abs() <= 1.0);
 }
 
@@ -162,16 +179,17 @@ fn a_moderately_stiff_van_der_pol_reaches_its_limit_cycle() {
     assert!(run.states.iter().all(|x| x[0].abs() < 2.02));
 }
 
+struct Push;
+impl VectorField<2, 1> for Push {
+    fn derivative<R: Real>(&self, [_x, v]: [R; 2], [u]: [R; 1]) -> [R; 2] {
+        [v, u]
+    }
+}
+
 #[test]
 fn limits_are_hit_at_the_right_time_and_the_rest_is_charged() {
     // x = t² / 2 crosses 0.5 at t = 1; cost rate 1 throughout (u = 1).
     let bounds = Bounds { lower: vec![-1.0, -5.0], upper: vec![0.5, 5.0] };
-    struct Push;
-    impl VectorField<2, 1> for Push {
-        fn derivative<R: Real>(&self, [_x, v]: [R; 2], [u]: [R; 1]) -> [R; 2] {
-            [v, u]
-        }
-    }
     let cost = QuadraticCost::new([0.0, 0.0], [1.0]);
     let e = Experiment { cost: Some(&cost), state_bounds: Some(&bounds), ..experiment(&[0.0, 0.0], 4.0) };
     let mut push = Law(|_: f64, _: &[f64], u: &mut [f64]| u[0] = 1.0);
@@ -197,6 +215,16 @@ fn a_start_outside_the_limits_ends_at_once() {
     assert_eq!(run.times, [0.0]);
 }
 
+struct Quitter;
+impl Policy for Quitter {
+    fn prepare(&mut self, time: f64, _: &[f64]) -> Result<f64, PolicyError> {
+        if time < 0.25 { Ok(time + 0.1) } else { Err(PolicyError::Failed("enough".into())) }
+    }
+    fn control(&mut self, _: f64, _: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+    }
+}
+
 #[test]
 fn cancelling_and_giving_up_are_outcomes() {
     let stop = AtomicBool::new(true);
@@ -204,15 +232,6 @@ fn cancelling_and_giving_up_are_outcomes() {
     let run = Simulator::default().run(&mut Scalar(|x: f64, _| -x), &mut zero(), &e);
     assert_eq!(run.outcome, Outcome::Cancelled { time: 0.0 });
 
-    struct Quitter;
-    impl Policy for Quitter {
-        fn prepare(&mut self, time: f64, _: &[f64]) -> Result<f64, PolicyError> {
-            if time < 0.25 { Ok(time + 0.1) } else { Err(PolicyError::Failed("enough".into())) }
-        }
-        fn control(&mut self, _: f64, _: &[f64], out: &mut [f64]) {
-            out.fill(0.0);
-        }
-    }
     let run = Simulator::default().run(&mut Scalar(|x: f64, _| -x), &mut Quitter, &experiment(&[1.0], 1.0));
     assert!(matches!(run.outcome, Outcome::ControllerGaveUp { time, .. } if (time - 0.3).abs() < 1e-12));
 }
@@ -229,30 +248,40 @@ fn a_policy_that_does_not_advance_cannot_hang_a_run() {
         }
     }
     for until in [0.0, -1.0, f64::NAN] {
-        let run = Simulator::default().run(&mut Scalar(|x: f64, _| -x), &mut Stuck(until), &experiment(&[1.0], 1.0));
+        let run = Simulator::default().run(
+            &mut Scalar(|x: f64, _| -x),
+            &mut Stuck(until),
+            &experiment(&[1.0], 1.0),
+        );
         assert_eq!(run.outcome, Outcome::StepTooSmall { time: 0.0 });
+    }
+}
+
+/// +1 and −1 in turn, in pieces of 0.3.
+struct Square(f64);
+impl Policy for Square {
+    fn prepare(&mut self, time: f64, _: &[f64]) -> Result<f64, PolicyError> {
+        let piece = (time / 0.3 + 1e-9).floor();
+        self.0 = if piece % 2.0 == 0.0 { 1.0 } else { -1.0 };
+        Ok((piece + 1.0) * 0.3)
+    }
+    fn control(&mut self, _: f64, _: &[f64], out: &mut [f64]) {
+        out[0] = self.0;
     }
 }
 
 #[test]
 fn controls_may_jump_at_the_pieces_of_a_policy() {
-    // u = +1 then −1 in pieces of 0.3: x is a triangle wave, exact for any tolerance.
-    struct Square;
-    impl Policy for Square {
-        fn prepare(&mut self, time: f64, _: &[f64]) -> Result<f64, PolicyError> {
-            Ok(((time / 0.3 + 1e-9).floor() + 1.0) * 0.3)
-        }
-        fn control(&mut self, time: f64, _: &[f64], out: &mut [f64]) {
-            let _ = time;
-            out[0] = 1.0;
-        }
-    }
-    let run = Simulator::new(1e-6).run(&mut Scalar(|_, u| u), &mut Square, &experiment(&[0.0], 1.0));
+    // ẋ = u is a triangle wave: up to 0.3, down to 0, up to 0.3, down to 0.2. Exact at any tolerance.
+    let run = Simulator::new(1e-4).run(&mut Scalar(|_, u| u), &mut Square(0.0), &experiment(&[0.0], 1.0));
     assert_eq!(run.outcome, Outcome::Completed);
-    assert!((run.final_state()[0] - 1.0).abs() < 1e-12);
-    for piece in [0.3, 0.6, 0.9] {
-        assert!(run.times.iter().any(|t| (t - piece).abs() < 1e-12), "no step ends at {piece}: {:?}", run.times);
+    for (time, expected) in [(0.3, 0.3), (0.6, 0.0), (0.9, 0.3), (1.0, 0.2)] {
+        let k = run.times.iter().position(|t| (t - time).abs() < 1e-12);
+        let k = k.unwrap_or_else(|| panic!("no step ends at {time}: {:?}", run.times));
+        assert!((run.states.at(k)[0] - expected).abs() < 1e-12, "x({time}) = {}", run.states.at(k)[0]);
     }
+    let after_jump = run.times.iter().position(|t| (t - 0.3).abs() < 1e-12).unwrap();
+    assert_eq!(run.controls.at(after_jump), [-1.0], "the recorded control is the one after the jump");
 }
 
 #[test]
@@ -284,5 +313,8 @@ fn every_run_of_a_random_stress_ends_with_one_outcome_and_a_finite_cost() {
         assert!(run.states.as_slice().iter().all(|x| x.is_finite()));
         if run.is_completed() { completed += 1 } else { stopped += 1 }
     }
-    assert!(completed > 100 && stopped > 100, "{completed} completed, {stopped} stopped: the stress is no stress");
+    assert!(
+        completed > 100 && stopped > 100,
+        "{completed} completed, {stopped} stopped: the stress is no stress"
+    );
 }

@@ -27,7 +27,8 @@ fn jacobians_agree_with_central_differences() {
         let scales = if b.name == "quadrotor-3d" { [0.05, 0.1, 0.3] } else { [0.1, 0.5, 1.0] };
         for (i, scale) in scales.into_iter().enumerate() {
             let mut rng = Stream::root(0).child(b.name).index(i).rng();
-            check::dynamics(b.dynamics().as_mut(), scale, &mut rng).unwrap_or_else(|e| panic!("{}: {e}", b.name));
+            check::dynamics(b.dynamics().as_mut(), scale, &mut rng)
+                .unwrap_or_else(|e| panic!("{}: {e}", b.name));
         }
     }
 }
@@ -63,7 +64,8 @@ impl Dynamics for Wrong {
 
 #[test]
 fn the_contract_check_finds_a_wrong_jacobian() {
-    let error = check::dynamics(&mut Wrong(ExactJacobian(Slope)), 1.0, &mut Stream::root(0).rng()).unwrap_err();
+    let error =
+        check::dynamics(&mut Wrong(ExactJacobian(Slope)), 1.0, &mut Stream::root(0).rng()).unwrap_err();
     assert!(matches!(error, check::Violation::Derivative { row: 0, column: 0, .. }), "{error}");
 }
 

@@ -1,12 +1,15 @@
 //! Policies under disturbances, limits, faults.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use ocorl::linalg::Blocks;
 use ocorl::plan::{Ilqr, Plan, Problem, Start, Transcription, uniform_grid};
 use ocorl::random::{Rng, Stream};
 use ocorl::simulate::{Experiment, Outcome, Policy, PolicyError, Run, Simulator};
 use ocorl::system::{Benchmark, Bounds};
 use ocorl::track::{
-    Feedback, Hold, LadderSettings, MpcSettings, Receding, Reference, Rung, Segment, SolveError, Solver, mpc, replan,
+    Feedback, Hold, LadderSettings, MpcSettings, Receding, Reference, Rung, Segment, SolveError, Solver, mpc,
+    replan,
 };
 
 fn plan(b: &Benchmark, intervals: usize) -> Plan {
@@ -72,7 +75,10 @@ fn closed_loop_policies_reject_disturbances_that_open_loop_does_not() {
             assert_eq!(run.outcome, Outcome::Completed, "{name} {label}");
             let left = distance(run.final_state(), &target);
             // Not zero: towards the end of the plan nothing is left to gain, so the gains fade.
-            assert!(left < 0.3 && left < 0.1 * missed, "{name} {label}: {left} from the target, open loop {missed}");
+            assert!(
+                left < 0.3 && left < 0.1 * missed,
+                "{name} {label}: {left} from the target, open loop {missed}"
+            );
         }
     }
 }
@@ -83,9 +89,15 @@ fn on_the_plan_every_policy_costs_what_the_plan_costs() {
         let b = Benchmark::find(name).unwrap();
         let plan = plan(&b, 200);
         for (label, mut policy) in policies(&b, &plan) {
-            let run = Simulator::new(1e-9).run(b.dynamics().as_mut(), policy.as_mut(), &Experiment::of(&b.task));
+            let run =
+                Simulator::new(1e-9).run(b.dynamics().as_mut(), policy.as_mut(), &Experiment::of(&b.task));
             // Replanning may even improve a little: it chooses its controls anew between the plan's nodes.
-            assert!((run.cost() / plan.cost - 1.0).abs() < 2e-4, "{name} {label}: {} and {}", run.cost(), plan.cost);
+            assert!(
+                (run.cost() / plan.cost - 1.0).abs() < 2e-4,
+                "{name} {label}: {} and {}",
+                run.cost(),
+                plan.cost
+            );
         }
     }
 }
@@ -192,7 +204,8 @@ impl<F: FnMut(f64) -> Fault> Solver for Faulty<F> {
 }
 
 fn receding<F: FnMut(f64) -> Fault>(b: &Benchmark, limits: Bounds, fault: F) -> Receding<Faulty<F>> {
-    let settings = LadderSettings { bounds: limits, max_fallbacks: usize::MAX, ..LadderSettings::of(&b.task) };
+    let settings =
+        LadderSettings { bounds: limits, max_fallbacks: usize::MAX, ..LadderSettings::of(&b.task) };
     Receding::new(reference(b, &plan(b, 50)), Faulty(fault), 0.01, settings)
 }
 
@@ -202,7 +215,7 @@ fn no_fault_of_a_solver_reaches_the_plant() {
     for limits in [(-0.5, 0.5), (0.0, 0.0), (0.2, 0.3), (-1e-300, 1e-300), (f64::NEG_INFINITY, 0.4)] {
         let bounds = Bounds { lower: vec![limits.0], upper: vec![limits.1] };
         let mut rng = Stream::root(8).child("faults").rng();
-        let mut policy = receding(&b, bounds, |_| FAULTS[(rng.unit() * 9.0) as usize]);
+        let mut policy = receding(&b, bounds, |_| FAULTS[rng.below(9)]);
         let mut states = Stream::root(8).child("states").rng();
         let mut u = [0.0];
         for step in 0..2_000 {
@@ -210,7 +223,11 @@ fn no_fault_of_a_solver_reaches_the_plant() {
             let state = random_state(&mut states);
             policy.prepare(time, &state).unwrap();
             policy.control(time, &state, &mut u);
-            assert!(u[0].is_finite() && u[0] >= limits.0 && u[0] <= limits.1, "step {step}: {} in {limits:?}", u[0]);
+            assert!(
+                u[0].is_finite() && u[0] >= limits.0 && u[0] <= limits.1,
+                "step {step}: {} in {limits:?}",
+                u[0]
+            );
         }
         let counts = policy.ladder().counts();
         assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
@@ -219,7 +236,7 @@ fn no_fault_of_a_solver_reaches_the_plant() {
 
 /// Mostly sensible, sometimes a spike or not a number.
 fn random_state(rng: &mut Rng) -> [f64; 2] {
-    let spike = match (rng.unit() * 20.0) as u32 {
+    let spike = match rng.below(20) {
         0 => f64::NAN,
         1 => 1e6,
         2 => f64::NEG_INFINITY,

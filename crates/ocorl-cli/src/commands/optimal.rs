@@ -1,15 +1,14 @@
 //! `ocorl optimal`: the best control of known systems, beside the first columns of the paper's Table 1.
 
+mod answer;
+
 use crate::errors::Failure;
-use crate::table::{Align, Table, cost, percent_more};
-use crate::terminal::{Answer, Progress, json};
+use crate::terminal::{Answer, Progress};
 use crate::{Manners, figures};
 use clap::ValueEnum;
 use ocorl::baseline::{self, BaselineSettings, Baselines, Tracker};
-use ocorl::plan::Outcome;
 use ocorl::system::{Benchmark, Quantity};
 use rayon::prelude::*;
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -77,8 +76,7 @@ struct Method {
 }
 
 /// The names of [`Tracker`].
-#[derive(Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, ValueEnum)]
 enum Follower {
     Mpc,
     Feedback,
@@ -115,8 +113,9 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         }
         _ => String::new(),
     };
-    let answer = if manners.json { documents(&solved, &arguments.method) } else { table(&solved, &settings) };
-    let output = if solved.iter().any(|s| s.result.is_ok()) { Some(answer) } else { None };
+    let text =
+        if manners.json { answer::documents(&solved, &settings) } else { answer::table(&solved, &settings) };
+    let output = if solved.iter().any(|s| s.result.is_ok()) { Some(text) } else { None };
     if let Some(failure) = failed(&solved, output.as_deref(), manners) {
         return Err(failure);
     }
@@ -286,143 +285,19 @@ fn draw(path: &Path, solved: &[Solved]) -> Result<(), Failure> {
 }
 
 /// One failure for all that failed. Programs get the rest as its `results`, people as the table.
-fn failed(solved: Vec<Solved>, output: Option<&str>, manners: Manners) -> Option<Failure> {
-    let count = solved.len();
-    let mut failures: Vec<(&'static str, Failure)> =
-        solved.into_iter().filter_map(|s| Some((s.benchmark.name, s.result.err()?))).collect();
-    if failures.is_empty() {
-        return None;
-    }
-    let mut failure = if count == 1 {
-        failures.remove(0).1
-    } else {
-        let all = Failure::badly(format!("{} of {count} systems failed", failures.len()));
-        failures.iter().fold(all, |all, (name, failure)| all.detail(name, failure.message()))
+fn failed(solved: &[Solved], output: Option<&str>, manners: Manners) -> Option<Failure> {
+    let failures: Vec<(&'static str, &Failure)> =
+        solved.iter().filter_map(|s| Some((s.benchmark.name, s.result.as_ref().err()?))).collect();
+    let mut failure = match failures.as_slice() {
+        [] => return None,
+        [(_, failure)] if solved.len() == 1 => (*failure).clone(),
+        several => {
+            let all = Failure::badly(format!("{} of {} systems failed", several.len(), solved.len()));
+            several.iter().fold(all, |all, (name, failure)| all.detail(name, failure.message()))
+        }
     };
     failure.output = output.map(|text| if manners.json { failure.json_with(text) } else { text.to_owned() });
     Some(failure)
-}
-
-/// What was found, in the units of the paper's Table 1.
-#[derive(Serialize)]
-struct Document<'a> {
-    system: &'a str,
-    open_loop: f64,
-    tracked: f64,
-    zoh_reference: f64,
-    zoh: f64,
-    paper_continuous: Option<f64>,
-    paper_zoh: Option<f64>,
-    title: &'a str,
-    table_scale: f64,
-    horizon: f64,
-    intervals: usize,
-    holds: usize,
-    tracker: Follower,
-    iterations: usize,
-    plan_outcome: &'static str,
-    gradient_norm: f64,
-    seconds: f64,
-}
-
-impl Solved {
-    /// The paper's two numbers for the very problem that was solved.
-    fn paper(&self) -> (Option<f64>, Option<f64>) {
-        let published = self.benchmark.published.filter(|_| !self.changed);
-        let same_holds =
-            |found: &Baselines| found.held.plan.controls.len() == self.benchmark.settings.measurements - 1;
-        let held = published.filter(|_| self.result.as_ref().is_ok_and(same_holds));
-        (published.map(|p| p.continuous), held.map(|p| p.held))
-    }
-}
-
-fn documents(solved: &[Solved], method: &Method) -> String {
-    let each = solved.iter().filter_map(|s| {
-        let (b, found) = (&s.benchmark, s.result.as_ref().ok()?);
-        let (scale, plan) = (b.table_scale(), &found.continuous.plan);
-        let (paper_continuous, paper_zoh) = s.paper();
-        Some(Document {
-            system: b.name,
-            open_loop: scale * found.continuous.open_loop.cost(),
-            tracked: scale * found.continuous.tracked.cost(),
-            zoh_reference: scale * found.held_reference.cost,
-            zoh: scale * found.held.cost,
-            paper_continuous,
-            paper_zoh,
-            title: b.title,
-            table_scale: scale,
-            horizon: b.task.horizon,
-            intervals: plan.controls.len(),
-            holds: found.held.plan.controls.len(),
-            tracker: method.tracker,
-            iterations: plan.trace.len(),
-            plan_outcome: match plan.outcome {
-                Outcome::Converged => "converged",
-                Outcome::Stalled => "stalled",
-                Outcome::IterationLimit => "iteration-limit",
-            },
-            gradient_norm: plan.gradient_norm,
-            seconds: s.seconds,
-        })
-    });
-    json(&each.collect::<Vec<_>>())
-}
-
-fn table(solved: &[Solved], settings: &BaselineSettings) -> String {
-    use Align::{Left, Right};
-    let mut table = Table::new([Left, Right, Right, Right, Right, Right, Right, Right, Right]);
-    table.group(1, "continuous-time control");
-    table.group(5, "zero-order hold");
-    table.row(["", "open loop", "tracked", "paper", "diff", "as paper", "paper", "diff", "best"]);
-    for s in solved {
-        let title = s.benchmark.title;
-        let Ok(found) = &s.result else {
-            table.row([title, "failed", "-", "-", "-", "-", "-", "-", "-"]);
-            continue;
-        };
-        let scale = s.benchmark.table_scale();
-        let ours = [
-            found.continuous.open_loop.cost(),
-            found.continuous.tracked.cost(),
-            found.held_reference.cost,
-            found.held.cost,
-        ]
-        .map(|cost| scale * cost);
-        let beside = |ours: f64, paper: Option<f64>| match paper {
-            Some(paper) => (format!("{paper:.2}"), percent_more(ours, paper)),
-            None => ("-".into(), "-".into()),
-        };
-        let (continuous, held) = s.paper();
-        let (continuous, held) = (beside(ours[1], continuous), beside(ours[2], held));
-        let [open_loop, tracked, reference, best] = ours.map(cost);
-        table.row([
-            title,
-            &open_loop,
-            &tracked,
-            &continuous.0,
-            &continuous.1,
-            &reference,
-            &held.0,
-            &held.1,
-            &best,
-        ]);
-    }
-    table.text() + "\n" + &legend(settings)
-}
-
-fn legend(settings: &BaselineSettings) -> String {
-    let follower = match settings.tracker {
-        Tracker::Mpc => "by MPC",
-        Tracker::Feedback => "with its own gains",
-        Tracker::Replan => "by planning anew",
-    };
-    format!(
-        "\
-open loop, tracked  the best plan's cost on the true system: as planned, and followed {follower}
-as paper, best      inputs held: computed as the authors' program does, and the exact optimum
-paper, diff         Table 1 (known model) in its units, and how much more ours is; - if not comparable
-"
-    )
 }
 
 /// NAME=VALUE
@@ -442,4 +317,35 @@ fn interval(text: &str) -> Result<(String, f64, f64), String> {
 
 fn number(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| format!("'{}' is not a number", text.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_succeeded_is_shown_beside_what_failed() {
+        let settings = BaselineSettings { intervals: 20, ..BaselineSettings::default() };
+        let benchmark = Benchmark::find("glucose").unwrap();
+        let result = baseline::all(&benchmark, &settings).map_err(Failure::from);
+        let good = Solved { benchmark, changed: false, result, seconds: 0.0 };
+        let benchmark = Benchmark::find("pendulum").unwrap();
+        let bad = Solved { benchmark, changed: false, result: Err(Failure::badly("it fell")), seconds: 0.0 };
+        let solved = [good, bad];
+
+        let people = Manners { json: false, quiet: true };
+        let table = answer::table(&solved, &settings);
+        let failure = failed(&solved, Some(&table), people).unwrap();
+        assert_eq!(failure.text(), "error: 1 of 2 systems failed\n  pendulum  it fell\n");
+        assert_eq!((failure.code, failure.output.as_ref()), (1, Some(&table)));
+        assert!(table.lines().any(|line| line.starts_with("Pendulum") && line.contains("failed")), "{table}");
+
+        let programs = Manners { json: true, quiet: true };
+        let failure = failed(&solved, Some(&answer::documents(&solved, &settings)), programs).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&failure.output.unwrap()).unwrap();
+        assert_eq!(document["error"], "1 of 2 systems failed");
+        assert_eq!(document["results"][0]["system"], "glucose-in-blood");
+        assert_eq!(document["results"].as_array().map(Vec::len), Some(1));
+        assert!(failed(&solved[..1], None, programs).is_none());
+    }
 }

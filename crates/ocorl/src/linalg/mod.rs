@@ -74,7 +74,11 @@ impl Blocks {
 
     /// Takes whole blocks from `data`.
     pub fn from_vec(data: Vec<f64>, size: usize) -> Self {
-        assert!(size > 0 && data.len().is_multiple_of(size), "{} numbers are not blocks of {size}", data.len());
+        assert!(
+            size > 0 && data.len().is_multiple_of(size),
+            "{} numbers are not blocks of {size}",
+            data.len()
+        );
         Blocks { data, size }
     }
 

@@ -80,7 +80,12 @@ impl Ilqr {
     }
 
     /// Minimises the cost of `problem` over trajectories of `f`, from `guess`.
-    pub fn plan(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, guess: Guess<'_>) -> Result<Plan, PlanError> {
+    pub fn plan(
+        &mut self,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        guess: Guess<'_>,
+    ) -> Result<Plan, PlanError> {
         let summary = self.solve(f, problem, guess)?;
         Ok(Plan {
             times: problem.times.to_vec(),
@@ -155,7 +160,12 @@ impl Ilqr {
     }
 
     /// The guess as the current trajectory, with gaps if it brought states.
-    fn begin(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, guess: Guess<'_>) -> Result<(), PlanError> {
+    fn begin(
+        &mut self,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        guess: Guess<'_>,
+    ) -> Result<(), PlanError> {
         self.current.controls.as_mut_slice().copy_from_slice(guess.controls);
         clamp_all(problem.control_bounds, &mut self.current.controls);
         match guess.states {

@@ -80,9 +80,18 @@ impl Simulator {
     }
 
     /// Runs `policy` on `dynamics`. Ends with one [`Outcome`], whatever the policy, the dynamics or the cost do.
-    pub fn run(&self, dynamics: &mut dyn Dynamics, policy: &mut dyn Policy, experiment: &Experiment<'_>) -> Run {
+    pub fn run(
+        &self,
+        dynamics: &mut dyn Dynamics,
+        policy: &mut dyn Policy,
+        experiment: &Experiment<'_>,
+    ) -> Run {
         let dims = dynamics.dims();
-        assert_eq!(experiment.initial_state.len(), dims.state, "initial state and dynamics differ in dimension");
+        assert_eq!(
+            experiment.initial_state.len(),
+            dims.state,
+            "initial state and dynamics differ in dimension"
+        );
         let run = Run {
             outcome: Outcome::Completed,
             times: Vec::new(),
@@ -95,7 +104,10 @@ impl Simulator {
             dense: Blocks::zeros(5 * dims.state, 0),
         };
         let (point, probe) = (vec![0.0; dims.point()], vec![0.0; dims.state]);
-        specialized(dims, Loop { tolerance: &self.tolerance, dynamics, policy, experiment, run, point, probe })
+        specialized(
+            dims,
+            Loop { tolerance: &self.tolerance, dynamics, policy, experiment, run, point, probe },
+        )
     }
 }
 
@@ -209,10 +221,9 @@ impl Loop<'_, '_> {
             let horizon = self.experiment.end - self.experiment.start;
             let smallest = (self.tolerance.min_step * horizon).max(8.0 * f64::EPSILON * front.time.abs());
             let time = front.time;
-            return (front.h < smallest).then_some(match error.is_nan() {
-                true => Outcome::NonFinite { time },
-                false => Outcome::StepTooSmall { time },
-            });
+            let wall =
+                if error.is_nan() { Outcome::NonFinite { time } } else { Outcome::StepTooSmall { time } };
+            return (front.h < smallest).then_some(wall);
         }
         let growth = if error > 0.0 { (0.9 * error.powf(-0.2)).min(5.0) } else { 5.0 };
         // A step cut short by the end of a piece says nothing against a longer one.
@@ -298,7 +309,13 @@ impl Loop<'_, '_> {
         let count = self.run.dense.len();
         self.run.dense.grow();
         let coefficients = self.run.dense.at_mut(count);
-        dense_coefficients(h, front.x.get(), front.after.get(), |i, j| front.slopes[i].get()[j], coefficients);
+        dense_coefficients(
+            h,
+            front.x.get(),
+            front.after.get(),
+            |i, j| front.slopes[i].get()[j],
+            coefficients,
+        );
         let weights = STAGES[6].iter().zip(&front.rates);
         let gained = h * weights.map(|(b, rate)| b * rate).sum::<f64>();
         if let Some((theta, outcome)) = self.first_violation(front.time, h, front.after.get()) {

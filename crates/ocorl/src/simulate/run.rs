@@ -60,7 +60,9 @@ impl std::fmt::Display for Outcome {
             Outcome::TooManySteps { time } => write!(f, "too many steps, at t = {time:.6}"),
             Outcome::NonFinite { time } => write!(f, "not finite at t = {time:.6}"),
             Outcome::Cancelled { time } => write!(f, "cancelled at t = {time:.6}"),
-            Outcome::ControllerGaveUp { time, error } => write!(f, "controller gave up at t = {time:.6}: {error}"),
+            Outcome::ControllerGaveUp { time, error } => {
+                write!(f, "controller gave up at t = {time:.6}: {error}")
+            }
         }
     }
 }

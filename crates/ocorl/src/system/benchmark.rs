@@ -142,7 +142,9 @@ pub enum BenchmarkError {
         known: String,
     },
     /// f is not finite at the start: the parameters or the start leave its domain.
-    #[error("the dynamics of {system} are not finite at the start x = {state:?}, u = {control:?}: ẋ = {derivative:?}")]
+    #[error(
+        "the dynamics of {system} are not finite at the start x = {state:?}, u = {control:?}: ẋ = {derivative:?}"
+    )]
     NotFiniteAtStart {
         /// The system.
         system: &'static str,

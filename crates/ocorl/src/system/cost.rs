@@ -22,7 +22,8 @@ pub trait Cost: Send + Sync {
     fn terminal(&self, time: f64, state: &[f64]) -> f64;
 
     /// c_T with its gradient and Hessian (dim(x) × dim(x), symmetric), both overwritten.
-    fn quadratize_terminal(&self, time: f64, state: &[f64], gradient: &mut [f64], hessian: &mut [f64]) -> f64;
+    fn quadratize_terminal(&self, time: f64, state: &[f64], gradient: &mut [f64], hessian: &mut [f64])
+    -> f64;
 }
 
 /// c = Σ qᵢ (xᵢ − x̂ᵢ)² + Σ rⱼ (uⱼ − ûⱼ)² (no factor ½) and c_T = Σ fᵢ (xᵢ − x̂ᵢ)².
@@ -113,7 +114,13 @@ impl Cost for QuadraticCost {
             .sum()
     }
 
-    fn quadratize_terminal(&self, time: f64, state: &[f64], gradient: &mut [f64], hessian: &mut [f64]) -> f64 {
+    fn quadratize_terminal(
+        &self,
+        time: f64,
+        state: &[f64],
+        gradient: &mut [f64],
+        hessian: &mut [f64],
+    ) -> f64 {
         hessian.fill(0.0);
         for i in 0..self.states {
             gradient[i] = 2.0 * self.terminal[i] * (state[i] - self.target[i]);

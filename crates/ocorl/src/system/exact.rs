@@ -114,7 +114,7 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> Dynamics for Exac
         assert_eq!(z.dim(), NX + NU, "points have {} rows, f needs {NX} + {NU}", z.dim());
         out.resize(NX, NX + NU, z.len());
         let (values, gradients) = (out.value.as_mut_slice(), out.jacobian.as_mut_slice());
-        Arch::new().dispatch(Gradients { field: self, z: z.as_slice(), values, gradients });
+        Arch::new().dispatch(WithGradients { field: self, z: z.as_slice(), values, gradients });
     }
 }
 
@@ -143,14 +143,14 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> WithSimd for Valu
 }
 
 /// f and its gradients at many columns, compiled for each vector extension.
-struct Gradients<'a, F, const NX: usize, const NU: usize> {
+struct WithGradients<'a, F, const NX: usize, const NU: usize> {
     field: &'a ExactJacobian<F, NX, NU>,
     z: &'a [f64],
     values: &'a mut [f64],
     gradients: &'a mut [f64],
 }
 
-impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> WithSimd for Gradients<'_, F, NX, NU> {
+impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> WithSimd for WithGradients<'_, F, NX, NU> {
     type Output = ();
 
     #[inline(always)]

@@ -8,8 +8,8 @@
 //! The reference program rounds g/l to single precision (1.9620001316070557); we use 9.81/5.
 
 use super::{
-    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, PaperSettings, Parameter, Published, QuadraticCost,
-    Quantity, Task, VectorField,
+    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, PaperSettings, Parameter, Published,
+    QuadraticCost, Quantity, Task, VectorField,
 };
 use crate::real::Real;
 use std::f64::consts::PI;

@@ -18,7 +18,12 @@ impl Hold {
     /// Holds `plan`'s controls.
     pub fn new(plan: &crate::plan::Plan, settings: LadderSettings) -> Self {
         let held = settings.safe_control.clone();
-        Hold { times: plan.times.clone(), controls: plan.controls.clone(), ladder: Ladder::new(settings), held }
+        Hold {
+            times: plan.times.clone(),
+            controls: plan.controls.clone(),
+            ladder: Ladder::new(settings),
+            held,
+        }
     }
 }
 
@@ -56,7 +61,13 @@ impl Feedback {
     pub fn new(reference: Reference, settings: LadderSettings) -> Self {
         let n = reference.plan.dims().state;
         let zeros = vec![0.0; n];
-        Feedback { reference, ladder: Ladder::new(settings), interval: None, planned: zeros.clone(), state: zeros }
+        Feedback {
+            reference,
+            ladder: Ladder::new(settings),
+            interval: None,
+            planned: zeros.clone(),
+            state: zeros,
+        }
     }
 }
 

@@ -155,7 +155,13 @@ impl Cost for TrackingCost {
         deviations.zip(&self.weights).map(|((x, end), q)| q * (x - end) * (x - end)).sum()
     }
 
-    fn quadratize_terminal(&self, time: f64, state: &[f64], gradient: &mut [f64], hessian: &mut [f64]) -> f64 {
+    fn quadratize_terminal(
+        &self,
+        time: f64,
+        state: &[f64],
+        gradient: &mut [f64],
+        hessian: &mut [f64],
+    ) -> f64 {
         hessian.fill(0.0);
         for i in 0..self.states {
             gradient[i] = 2.0 * self.weights[i] * (state[i] - self.end[i]);
@@ -214,7 +220,15 @@ impl Solver for MpcSolver {
             control_bounds: &self.bounds,
             transcription: self.settings.transcription,
         };
-        solve_from(&mut self.ilqr, self.dynamics.as_mut(), &problem, reference, previous, &mut self.guess, out)
+        solve_from(
+            &mut self.ilqr,
+            self.dynamics.as_mut(),
+            &problem,
+            reference,
+            previous,
+            &mut self.guess,
+            out,
+        )
     }
 }
 
@@ -247,7 +261,15 @@ impl Solver for ReplanSolver {
             control_bounds: &self.bounds,
             transcription: self.transcription,
         };
-        solve_from(&mut self.ilqr, self.dynamics.as_mut(), &problem, reference, previous, &mut self.guess, out)
+        solve_from(
+            &mut self.ilqr,
+            self.dynamics.as_mut(),
+            &problem,
+            reference,
+            previous,
+            &mut self.guess,
+            out,
+        )
     }
 }
 
