@@ -1,1 +1,47 @@
-fn main() {}
+//! The project's own commands: `cargo xtask test` checks everything, `cargo xtask gate` counts instructions.
+
+mod gate;
+mod readme;
+mod run;
+mod steps;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The project's own commands
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  test            Format, lints, tests, examples, README, documentation, instruction counts
+  gate            Compare the instructions of fixed problems with tests/golden/instructions.toml
+  gate --update   Write that file anew
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["test"] => steps::test(),
+        ["gate"] => gate::run(false).map(|outcome| tell(&format!("{outcome}\n"))),
+        ["gate", "--update"] => gate::run(true).map(|outcome| tell(&format!("{outcome}\n"))),
+        [] | ["help" | "--help" | "-h"] => {
+            tell(HELP);
+            Ok(())
+        }
+        other => Err(format!("no command '{}'; see: cargo xtask --help", other.join(" "))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            tell(&format!("error: {message}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says something, at once. When nobody listens any more, the exit code still tells.
+fn tell(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -171,7 +171,7 @@ fn every_tracker_follows_the_plan() {
 
 #[test]
 fn a_plan_that_cannot_be_the_best_is_warned_of() {
-    let output = ocorl(&["optimal", "pendulum", "--intervals", "3"]);
+    let output = ocorl(&["optimal", "pendulum", "--intervals", "5"]);
     let warning = text(&output.stderr).lines().next().unwrap_or_default();
     assert!(warning.starts_with("warning: pendulum: planned "), "{warning}");
     assert!(warning.ends_with("the grid is too coarse, try more --intervals"), "{warning}");

@@ -73,7 +73,7 @@ fn simulate() -> String {
     let benchmark = Benchmark::find("pendulum").expect("a benchmark's name");
     let mut dynamics = benchmark.dynamics();
     let experiment = Experiment { cost: None, state_bounds: None, ..Experiment::of(&benchmark.task) };
-    let simulator = Simulator::new(1e-8);
+    let simulator = Simulator { dense: false, ..Simulator::new(1e-8) };
     let mut law = Law(|_: f64, x: &[f64], u: &mut [f64]| u[0] = -(4.0 * x[0] + 3.0 * x[1]));
     line("simulate-pendulum", || {
         let run = simulator.run(dynamics.as_mut(), &mut law, &experiment);

@@ -261,7 +261,10 @@ fn resample(plan: &Plan, times: &[f64]) -> Start {
 
 /// Runs a policy on the true system, integrated tightly.
 fn run(benchmark: &Benchmark, policy: &mut dyn Policy) -> Result<Run, BaselineError> {
-    let simulator = Simulator { tolerance: Tolerance { absolute: 1e-12, ..Tolerance::new(1e-10) } };
+    let simulator = Simulator {
+        tolerance: Tolerance { absolute: 1e-12, ..Tolerance::new(1e-10) },
+        ..Simulator::default()
+    };
     let run = simulator.run(benchmark.dynamics().as_mut(), policy, &Experiment::of(&benchmark.task));
     match run.outcome {
         Outcome::Completed => Ok(run),

@@ -1,6 +1,6 @@
 //! A policy on a system: adaptive integration of state and running cost, piece by piece of the policy.
 
-use super::dormand_prince::{ERROR, NODES, STAGES, dense_coefficients, interpolate};
+use super::dormand_prince::{ERROR_3, ERROR_5, NODES, STAGES, bulge, dense_output, dense_size, interpolate};
 use super::{Outcome, Policy, Run};
 use crate::linalg::small::{Block, Kernel, Shape, specialized};
 use crate::linalg::{Blocks, Points};
@@ -67,16 +67,25 @@ impl<'a> Experiment<'a> {
 }
 
 /// Runs policies on dynamics.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Simulator {
     /// How exactly.
     pub tolerance: Tolerance,
+    /// Whether [`Run::state_at`] between two steps is as exact as the steps (three more evaluations each), or the cubic
+    /// through both ends.
+    pub dense: bool,
+}
+
+impl Default for Simulator {
+    fn default() -> Self {
+        Simulator { tolerance: Tolerance::default(), dense: true }
+    }
 }
 
 impl Simulator {
     /// A simulator with equal relative and absolute tolerance.
     pub fn new(tolerance: f64) -> Self {
-        Simulator { tolerance: Tolerance::new(tolerance) }
+        Simulator { tolerance: Tolerance::new(tolerance), ..Simulator::default() }
     }
 
     /// Runs `policy` on `dynamics`. Ends with one [`Outcome`], whatever the policy, the dynamics or the cost do.
@@ -101,18 +110,17 @@ impl Simulator {
             terminal_cost: 0.0,
             stop_cost: 0.0,
             evaluations: 0,
-            dense: Blocks::zeros(5 * dims.state, 0),
+            dense: Blocks::zeros(dense_size(dims.state), 0),
         };
         let (point, probe) = (vec![0.0; dims.point()], vec![0.0; dims.state]);
-        specialized(
-            dims,
-            Loop { tolerance: &self.tolerance, dynamics, policy, experiment, run, point, probe },
-        )
+        let Simulator { tolerance, dense } = self;
+        specialized(dims, Loop { tolerance, dense: *dense, dynamics, policy, experiment, run, point, probe })
     }
 }
 
 struct Loop<'a, 'e> {
     tolerance: &'a Tolerance,
+    dense: bool,
     dynamics: &'a mut dyn Dynamics,
     policy: &'a mut dyn Policy,
     experiment: &'a Experiment<'e>,
@@ -134,8 +142,8 @@ struct Front<S: Shape> {
     /// The step to try next.
     h: f64,
     /// kᵢ of the state and of the running cost.
-    slopes: [S::X; 7],
-    rates: [f64; 7],
+    slopes: [S::X; 16],
+    rates: [f64; 16],
     /// x at the end of the step.
     after: S::X,
 }
@@ -153,7 +161,7 @@ impl Kernel for Loop<'_, '_> {
             cost: 0.0,
             h: (self.experiment.end - self.experiment.start) * 1e-3,
             slopes: std::array::from_fn(|_| S::X::zeros(nx)),
-            rates: [0.0; 7],
+            rates: [0.0; 16],
             after: S::X::zeros(nx),
         };
         front.x.get_mut().copy_from_slice(self.experiment.initial_state);
@@ -216,7 +224,7 @@ impl Loop<'_, '_> {
         let error = self.attempt(shape, front, h);
         if error.is_nan() || error > 1.0 {
             // NaN: a stage left the domain of f or c; come closer in short steps.
-            let shrink = if error.is_nan() { 0.1 } else { (0.9 * error.powf(-0.2)).max(0.2) };
+            let shrink = if error.is_nan() { 0.1 } else { (0.9 * error.powf(-0.125)).max(0.2) };
             front.h = h * shrink;
             let horizon = self.experiment.end - self.experiment.start;
             let smallest = (self.tolerance.min_step * horizon).max(8.0 * f64::EPSILON * front.time.abs());
@@ -225,10 +233,10 @@ impl Loop<'_, '_> {
                 if error.is_nan() { Outcome::NonFinite { time } } else { Outcome::StepTooSmall { time } };
             return (front.h < smallest).then_some(wall);
         }
-        let growth = if error > 0.0 { (0.9 * error.powf(-0.2)).min(5.0) } else { 5.0 };
+        let growth = if error > 0.0 { (0.9 * error.powf(-0.125)).min(6.0) } else { 6.0 };
         // A step cut short by the end of a piece says nothing against a longer one.
         front.h = if whole { front.h.max(h * growth) } else { h * growth };
-        self.accept(front, h, if whole { until } else { front.time + h })
+        self.accept(shape, front, h, if whole { until } else { front.time + h })
     }
 
     /// All stages of a step of length `h`; returns the error in units of the tolerance (NaN: left the domain).
@@ -239,31 +247,32 @@ impl Loop<'_, '_> {
             && self.stage::<S, 3>(shape, front, h)
             && self.stage::<S, 4>(shape, front, h)
             && self.stage::<S, 5>(shape, front, h)
-            && self.stage::<S, 6>(shape, front, h);
+            && self.stage::<S, 6>(shape, front, h)
+            && self.stage::<S, 7>(shape, front, h)
+            && self.stage::<S, 8>(shape, front, h)
+            && self.stage::<S, 9>(shape, front, h)
+            && self.stage::<S, 10>(shape, front, h)
+            && self.stage::<S, 11>(shape, front, h)
+            && self.stage::<S, 12>(shape, front, h);
         if !inside {
             return f64::NAN;
         }
-        let nx = shape.nx();
         let Tolerance { relative, absolute, .. } = *self.tolerance;
-        let mut squares = 0.0;
-        for j in 0..nx {
-            let mut sum = 0.0;
-            for i in 0..7 {
-                sum += ERROR[i] * front.slopes[i].get()[j];
-            }
+        let (mut fifth, mut third) = (0.0, 0.0);
+        for j in 0..shape.nx() {
             let size = front.x.get()[j].abs().max(front.after.get()[j].abs());
-            let scaled = h * sum / (absolute + relative * size);
-            squares += scaled * scaled;
+            let scale = 1.0 / (absolute + relative * size);
+            let (e5, e3) = estimates(|i| front.slopes[i].get()[j]);
+            fifth += (e5 * scale) * (e5 * scale);
+            third += (e3 * scale) * (e3 * scale);
         }
         if self.experiment.cost.is_some() {
-            let mut sum = 0.0;
-            for i in 0..7 {
-                sum += ERROR[i] * front.rates[i];
-            }
-            let scaled = h * sum / (absolute + relative * front.cost.abs());
-            squares += scaled * scaled;
+            let scale = 1.0 / (absolute + relative * front.cost.abs());
+            let (e5, e3) = estimates(|i| front.rates[i]);
+            fifth += (e5 * scale) * (e5 * scale);
+            third += (e3 * scale) * (e3 * scale);
         }
-        (squares / nx as f64).sqrt()
+        if fifth == 0.0 { 0.0 } else { h * fifth / ((fifth + 0.01 * third) * shape.nx() as f64).sqrt() }
     }
 
     /// The state of stage `I` and its slope. The stage is a constant, so that its weights are too.
@@ -271,8 +280,10 @@ impl Loop<'_, '_> {
     fn stage<S: Shape, const I: usize>(&mut self, shape: S, front: &mut Front<S>, h: f64) -> bool {
         for j in 0..shape.nx() {
             let mut sum = STAGES[I][0] * front.slopes[0].get()[j];
-            for i in 1..I {
-                sum += STAGES[I][i] * front.slopes[i].get()[j];
+            for i in 1..I.min(15) {
+                if STAGES[I][i] != 0.0 {
+                    sum += STAGES[I][i] * front.slopes[i].get()[j];
+                }
             }
             front.after.get_mut()[j] = front.x.get()[j] + h * sum;
         }
@@ -304,37 +315,52 @@ impl Loop<'_, '_> {
 
     /// Records the step and moves the front to `next`, or to the first violation on the way.
     #[inline(always)]
-    fn accept<S: Shape>(&mut self, front: &mut Front<S>, h: f64, next: f64) -> Option<Outcome> {
+    fn accept<S: Shape>(&mut self, shape: S, front: &mut Front<S>, h: f64, next: f64) -> Option<Outcome> {
         self.push(front);
-        let count = self.run.dense.len();
-        self.run.dense.grow();
-        let coefficients = self.run.dense.at_mut(count);
-        dense_coefficients(
-            h,
-            front.x.get(),
-            front.after.get(),
-            |i, j| front.slopes[i].get()[j],
-            coefficients,
-        );
-        let weights = STAGES[6].iter().zip(&front.rates);
+        let after = front.after.clone();
+        let mut u = S::U::zeros(shape.nu());
+        u.get_mut().copy_from_slice(&self.point[shape.nx()..]);
+        let weights = STAGES[12].iter().zip(&front.rates);
         let gained = h * weights.map(|(b, rate)| b * rate).sum::<f64>();
-        if let Some((theta, outcome)) = self.first_violation(front.time, h, front.after.get()) {
-            let coefficients = self.run.dense.at_mut(count);
-            interpolate(coefficients, theta, front.x.get_mut());
-            front.time += theta * h;
-            front.cost += theta * gained;
-            restrict(coefficients, theta, front.x.get());
-            return Some(outcome);
+        self.run.dense.grow();
+        let full = self.dense && self.more_stages(shape, front, h);
+        self.write_dense(front, &after, h, full);
+        if self.may_violate(after.get()) {
+            if !full && self.more_stages(shape, front, h) {
+                self.write_dense(front, &after, h, true);
+            }
+            if let Some((elapsed, outcome)) = self.first_violation(front.time, h, after.get()) {
+                let last = self.run.dense.len() - 1;
+                interpolate(self.run.dense.at(last), elapsed, front.x.get_mut());
+                front.time += elapsed;
+                front.cost += elapsed / h * gained;
+                return Some(outcome);
+            }
         }
         front.time = next;
         front.cost += gained;
-        std::mem::swap(&mut front.x, &mut front.after);
-        // The last stage was at the end of the step: its slope begins the next, its control is what held there.
-        front.slopes.swap(0, 6);
-        front.rates[0] = front.rates[6];
-        let nx = front.x.get().len();
-        front.u.get_mut().copy_from_slice(&self.point[nx..]);
+        front.x = after;
+        front.u = u;
+        // Stage 12 was at the end of the step: its slope begins the next.
+        front.slopes.swap(0, 12);
+        front.rates[0] = front.rates[12];
         None
+    }
+
+    /// The three stages that only the dense output needs; false if one is not finite.
+    #[inline(always)]
+    fn more_stages<S: Shape>(&mut self, shape: S, front: &mut Front<S>, h: f64) -> bool {
+        self.stage::<S, 13>(shape, front, h)
+            && self.stage::<S, 14>(shape, front, h)
+            && self.stage::<S, 15>(shape, front, h)
+    }
+
+    /// The dense output of the step just made, as the last block.
+    #[inline(always)]
+    fn write_dense<S: Shape>(&mut self, front: &Front<S>, after: &S::X, h: f64, full: bool) {
+        let last = self.run.dense.len() - 1;
+        let out = self.run.dense.at_mut(last);
+        dense_output(h, front.x.get(), after.get(), |i, j| front.slopes[i].get()[j], full, out);
     }
 
     /// The front as a row of the run.
@@ -354,25 +380,36 @@ impl Loop<'_, '_> {
         x.iter().any(|x| !(x.abs() <= self.tolerance.divergence)).then_some(Outcome::Diverged { time })
     }
 
-    /// The first violation in the step just recorded, as a fraction of it. Looks at the end and three points between,
-    /// then halves the interval: a state that leaves and returns within a quarter of a step may pass.
+    /// False if the step just recorded, which ends at `after`, certainly stayed within all limits.
     #[inline(always)]
-    fn first_violation(&mut self, time: f64, h: f64, after: &[f64]) -> Option<(f64, Outcome)> {
-        let ended = self.violation(time + h, after);
+    fn may_violate(&self, after: &[f64]) -> bool {
         let coefficients = self.run.dense.at(self.run.dense.len() - 1);
-        if ended.is_none() && self.experiment.state_bounds.is_none_or(|b| stays_within(coefficients, b)) {
-            return None;
-        }
+        let divergence = self.tolerance.divergence;
+        (0..after.len()).any(|j| {
+            let before = coefficients[1 + 8 * j];
+            let margin = bulge(coefficients, j);
+            let (low, high) = (before.min(after[j]) - margin, before.max(after[j]) + margin);
+            let (lower, upper) =
+                self.experiment.state_bounds.map_or((-divergence, divergence), |b| (b.lower[j], b.upper[j]));
+            // Written this way round so that NaN is looked at.
+            !(low >= lower.max(-divergence) && high <= upper.min(divergence))
+        })
+    }
+
+    /// The first violation in the step just recorded, as the time since its beginning. Looks at the end and three points
+    /// between, then halves the interval: a state that leaves and returns within a quarter of a step may pass.
+    fn first_violation(&mut self, time: f64, h: f64, after: &[f64]) -> Option<(f64, Outcome)> {
+        let coefficients = self.run.dense.at(self.run.dense.len() - 1);
         let mut x = std::mem::take(&mut self.probe);
-        let mut at = |theta: f64| {
-            interpolate(coefficients, theta, &mut x);
-            self.violation(time + theta * h, &x)
+        let mut at = |elapsed: f64| {
+            interpolate(coefficients, elapsed, &mut x);
+            self.violation(time + elapsed, &x)
         };
-        let mut found = [0.25, 0.5, 0.75].into_iter().find_map(|theta| at(theta).map(|o| (theta, o)));
-        found = found.or(ended.map(|outcome| (1.0, outcome)));
+        let mut found = [0.25, 0.5, 0.75].into_iter().find_map(|part| at(part * h).map(|o| (part * h, o)));
+        found = found.or(self.violation(time + h, after).map(|outcome| (h, outcome)));
         if let Some((high, outcome)) = &mut found {
-            let mut low = *high - 0.25;
-            while *high - low > 1e-12 {
+            let mut low = *high - 0.25 * h;
+            while *high - low > 1e-12 * h {
                 let middle = 0.5 * (low + *high);
                 match at(middle) {
                     Some(o) => (*high, *outcome) = (middle, o),
@@ -385,43 +422,17 @@ impl Loop<'_, '_> {
     }
 }
 
-/// True if the dense output cannot leave `bounds` between two ends that lie within: from the sizes of its coefficients,
-/// |y − c₀| ≤ max(c₁, 0) + (|c₂| + |c₃|)/4 + |c₄|/16 towards each side.
+/// The two error estimates of one component, without the step length.
 #[inline(always)]
-fn stays_within(coefficients: &[f64], bounds: &Bounds) -> bool {
-    let n = bounds.dim();
-    (0..n).all(|j| {
-        let c = |i: usize| coefficients[i * n + j];
-        let bulge = 0.25 * (c(2).abs() + c(3).abs()) + 0.0625 * c(4).abs();
-        let (low, high) = (c(0) + c(1).min(0.0) - bulge, c(0) + c(1).max(0.0) + bulge);
-        low >= bounds.lower[j] && high <= bounds.upper[j]
-    })
-}
-
-/// Turns the dense output of a step into that of its first part, up to `theta`, where the state is `end`.
-///
-/// The polynomial is sampled and refitted on the shorter interval: it is the same polynomial, so five points give it
-/// exactly (up to rounding).
-fn restrict(coefficients: &mut [f64], theta: f64, end: &[f64]) {
-    let n = end.len();
-    let original = coefficients.to_vec();
-    let at = |s: f64| {
-        let mut x = vec![0.0; n];
-        interpolate(&original, s * theta, &mut x);
-        x
-    };
-    let (quarter, half, most) = (at(0.25), at(0.5), at(0.75));
-    for j in 0..n {
-        let (c0, c1) = (original[j], end[j] - original[j]);
-        // y(s) = c0 + s (c1 + (1−s)(c2 + s (c3 + (1−s) c4))): remove what c0 and c1 explain, divide by s(1−s).
-        let rest = |s: f64, y: f64| (y - c0 - s * c1) / (s * (1.0 - s));
-        let (q, h, m) = (rest(0.25, quarter[j]), rest(0.5, half[j]), rest(0.75, most[j]));
-        // c2 + s c3 + s(1−s) c4 through three points.
-        let c4 = 8.0 * (2.0 * h - q - m);
-        let c3 = 2.0 * (m - q);
-        let c2 = h - 0.5 * c3 - 0.25 * c4;
-        for (i, c) in [c0, c1, c2, c3, c4].into_iter().enumerate() {
-            coefficients[i * n + j] = c;
+fn estimates(slope: impl Fn(usize) -> f64) -> (f64, f64) {
+    let (mut fifth, mut third) = (0.0, 0.0);
+    for i in 0..13 {
+        if ERROR_5[i] != 0.0 {
+            fifth += ERROR_5[i] * slope(i);
+        }
+        if ERROR_3[i] != 0.0 {
+            third += ERROR_3[i] * slope(i);
         }
     }
+    (fifth, third)
 }

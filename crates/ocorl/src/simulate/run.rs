@@ -116,7 +116,7 @@ impl Run {
         self.states.at(self.states.len() - 1)
     }
 
-    /// x(t) from the dense output (fourth order), held to the run's ends.
+    /// x(t) from the dense output, held to the run's ends.
     pub fn state_at(&self, time: f64, out: &mut [f64]) {
         let last = self.times.len() - 1;
         let k = self.times.partition_point(|&t| t <= time).clamp(1, last.max(1)) - 1;
@@ -124,8 +124,7 @@ impl Run {
             out.copy_from_slice(self.states.at(k.min(last)));
             return;
         }
-        let (t0, t1) = (self.times[k], self.times[k + 1]);
-        let theta = ((time - t0) / (t1 - t0)).clamp(0.0, 1.0);
-        super::dormand_prince::interpolate(self.dense.at(k), theta, out);
+        let (from, to) = (self.times[k], self.times[k + 1]);
+        super::dormand_prince::interpolate(self.dense.at(k), time.clamp(from, to) - from, out);
     }
 }

@@ -43,7 +43,7 @@ impl Solved {
             ));
         }
         (held.cost < 0.999 * taken).then(|| {
-            format!("warning: {name}: held inputs cost less than the plan, so it is not the best; try another --seed\n")
+            format!("warning: {name}: held inputs cost less than the plan, so it is a local optimum; try another --seed\n")
         })
     }
 

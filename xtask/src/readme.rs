@@ -1,0 +1,126 @@
+//! What README shows is what happens: its commands are run, their output is compared, its code stands in an example.
+//!
+//! In a `console` block a line `$ cargo run --release -- ...` is run with the built program; what follows must be its
+//! standard output, where a line `...` stands for any lines and "done in ..." (which goes to standard error) is left out.
+//! A `rust` block must stand word for word in one of the examples, which are run anyway.
+
+use crate::run::{output, root};
+use crate::steps::{Outcome, program};
+use crate::tell;
+use std::process::Command;
+
+const PREFIX: &str = "$ cargo run --release -- ";
+
+pub(crate) fn check() -> Result<Outcome, String> {
+    let text =
+        std::fs::read_to_string(root().join("README.md")).map_err(|error| format!("README.md: {error}"))?;
+    let program = program()?;
+    // Plots that README asks for are written beside the program, not into the repository.
+    let folder = program.with_file_name("readme");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for (command, documented) in blocks(&text, "console").iter().flat_map(|block| commands(block)) {
+        tell(&format!("  ocorl {command}\n"));
+        let mut run = Command::new(&program);
+        run.args(command.split_whitespace()).current_dir(&folder);
+        let said = String::from_utf8_lossy(&output(run)?.stdout).into_owned();
+        let found: Vec<&str> = said.lines().collect();
+        if !matches(&documented, &found) {
+            return Err(format!("README.md shows another output of: ocorl {command}\nnow it is:\n{said}"));
+        }
+    }
+    code(&text)
+}
+
+fn code(text: &str) -> Result<Outcome, String> {
+    let read = |file: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(file.ok()?.path()).ok();
+    let files = std::fs::read_dir(root().join("examples")).map_err(|error| format!("examples/: {error}"))?;
+    let examples: Vec<String> = files.filter_map(read).collect();
+    for block in blocks(text, "rust") {
+        if !examples.iter().any(|example| example.contains(&block)) {
+            return Err(format!("this code of README.md stands in no example:\n{block}"));
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// The contents of the fenced blocks in this language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let opening = format!("```{language}");
+    let (mut blocks, mut open) = (Vec::new(), None);
+    for line in text.lines() {
+        match &mut open {
+            None if line == opening => open = Some(String::new()),
+            None => {}
+            Some(_) if line == "```" => blocks.extend(open.take()),
+            Some(block) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+        }
+    }
+    blocks
+}
+
+/// The commands of a block that are ours, each with its documented lines.
+fn commands(block: &str) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    let mut ours = false;
+    for line in block.lines() {
+        if line.starts_with("$ ") {
+            ours = line.starts_with(PREFIX);
+            if let Some(rest) = line.strip_prefix(PREFIX) {
+                let command = rest.split(" # ").next().unwrap_or(rest).trim();
+                found.push((command.into(), Vec::new()));
+            }
+        } else if let (true, Some((_, lines))) = (ours && !line.starts_with("done in "), found.last_mut()) {
+            lines.push(line.into());
+        }
+    }
+    found
+}
+
+/// True if the lines are those documented, where `...` stands for any. Nothing documented: anything goes.
+fn matches(documented: &[String], found: &[&str]) -> bool {
+    let Some((first, rest)) = documented.split_first() else { return true };
+    if first == "..." {
+        return rest.is_empty() || (0..found.len()).any(|skipped| whole(rest, &found[skipped..]));
+    }
+    whole(documented, found)
+}
+
+fn whole(documented: &[String], found: &[&str]) -> bool {
+    match (documented.split_first(), found.split_first()) {
+        (None, None) => true,
+        (Some((line, _)), _) if line == "..." => matches(documented, found),
+        (Some((line, rest)), Some((first, others))) => line == first && whole(rest, others),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(String::from).collect()
+    }
+
+    #[test]
+    fn commands_are_found_with_what_they_say() {
+        let text = "# A\n```console\n$ pip install x\nok\n$ cargo run --release -- list --json # all\na\n\ndone in 1 s\n```\n";
+        let block = &blocks(text, "console")[0];
+        assert_eq!(commands(block), [("list --json".to_owned(), lines("a\n\n"))]);
+        assert!(blocks(text, "rust").is_empty());
+    }
+
+    #[test]
+    fn dots_stand_for_any_lines() {
+        assert!(matches(&lines("a\n...\nd"), &["a", "b", "c", "d"]));
+        assert!(matches(&lines("a\n..."), &["a", "b"]));
+        assert!(matches(&lines("...\nb"), &["a", "b"]));
+        assert!(matches(&[], &["anything"]));
+        assert!(!matches(&lines("a\n...\nd"), &["a", "b", "c"]));
+        assert!(!matches(&lines("a"), &["a", "b"]));
+        assert!(!matches(&lines("a\nb"), &["a"]));
+    }
+}
