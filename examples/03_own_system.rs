@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut beam = ExactJacobian(Beam { damping: 0.1 });
     check::dynamics(&mut beam, 1.0, &mut Stream::root(0).rng())?;
 
-    // Snap from one side to the other with a force too weak to do it by pushing alone (that takes 0.385).
+    // Snap from one side to the other with a force too weak to do it by a steady push.
     let cost = QuadraticCost::new([1.0, 1.0], [1.0]).terminal_weights([10.0, 10.0]).state_target([1.0, 0.0]);
     let times = uniform_grid(15.0, 300);
     let problem = Problem {
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:?} after {} iterations, cost {:.3}", plan.outcome, plan.trace.len(), plan.cost);
     for k in (0..=300).step_by(20) {
         let (x, u) = (plan.states.at(k)[0], plan.controls.at(k.min(299))[0]);
-        let dots = "·".repeat((20.0 * (x + 1.3)).round() as usize);
+        let dots: String = (0..60).take_while(|&i| f64::from(i) < 20.0 * (x + 1.3)).map(|_| '·').collect();
         println!("t = {:>4.1}  u = {u:>6.3}  x = {x:>6.3}  {dots}o", times[k]);
     }
     Ok(())

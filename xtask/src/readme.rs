@@ -1,31 +1,45 @@
 //! What README shows is what happens: its commands are run, their output is compared, its code stands in an example.
 //!
-//! In a `console` block a line `$ cargo run --release -- ...` is run with the built program; what follows must be its
-//! standard output, where a line `...` stands for any lines and "done in ..." (which goes to standard error) is left out.
-//! A `rust` block must stand word for word in one of the examples, which are run anyway.
+//! In a `console` block a line `$ cargo run --release -- ...` is run with the built program, and one with `-p ocorl --example`
+//! as that example; what follows must be its standard output, where a line `...` stands for any lines and "done in ..."
+//! (which goes to standard error) is left out.
+//! A `rust` block must stand in one of the examples, up to its indentation; those are run anyway.
 
-use crate::run::{output, root};
+use crate::run::{build, output, root};
 use crate::steps::{Outcome, program};
 use crate::tell;
 use std::process::Command;
 
-const PREFIX: &str = "$ cargo run --release -- ";
+/// Beginnings of the lines that are run.
+const PROGRAM: &str = "$ cargo run --release -- ";
+const EXAMPLE: &str = "$ cargo run --release -p ocorl --example ";
 
 pub(crate) fn check() -> Result<Outcome, String> {
     let text =
         std::fs::read_to_string(root().join("README.md")).map_err(|error| format!("README.md: {error}"))?;
     let program = program()?;
+    let examples = build(&["build", "--release", "--package", "ocorl", "--examples"])?;
     // Plots that README asks for are written beside the program, not into the repository.
     let folder = program.with_file_name("readme");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    for (command, documented) in blocks(&text, "console").iter().flat_map(|block| commands(block)) {
-        tell(&format!("  ocorl {command}\n"));
-        let mut run = Command::new(&program);
-        run.args(command.split_whitespace()).current_dir(&folder);
+    for (line, documented) in blocks(&text, "console").iter().flat_map(|block| commands(block)) {
+        tell(&format!("  {line}\n"));
+        let mut run = match (line.strip_prefix(PROGRAM), line.strip_prefix(EXAMPLE)) {
+            (Some(arguments), _) => {
+                let mut run = Command::new(&program);
+                run.args(arguments.split_whitespace());
+                run
+            }
+            (_, Some(name)) => match examples.iter().find(|(example, _)| example == name) {
+                Some((_, path)) => Command::new(path),
+                None => return Err(format!("README.md asks for the example {name}, which there is not")),
+            },
+            _ => continue,
+        };
+        run.current_dir(&folder);
         let said = String::from_utf8_lossy(&output(run)?.stdout).into_owned();
-        let found: Vec<&str> = said.lines().collect();
-        if !matches(&documented, &found) {
-            return Err(format!("README.md shows another output of: ocorl {command}\nnow it is:\n{said}"));
+        if !matches(&documented, &said.lines().collect::<Vec<_>>()) {
+            return Err(format!("README.md shows another output of: {line}\nnow it is:\n{said}"));
         }
     }
     code(&text)
@@ -35,8 +49,9 @@ fn code(text: &str) -> Result<Outcome, String> {
     let read = |file: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(file.ok()?.path()).ok();
     let files = std::fs::read_dir(root().join("examples")).map_err(|error| format!("examples/: {error}"))?;
     let examples: Vec<String> = files.filter_map(read).collect();
+    let plain = |code: &str| code.lines().map(|line| line.trim().to_owned() + "\n").collect::<String>();
     for block in blocks(text, "rust") {
-        if !examples.iter().any(|example| example.contains(&block)) {
+        if !examples.iter().any(|example| plain(example).contains(&plain(&block))) {
             return Err(format!("this code of README.md stands in no example:\n{block}"));
         }
     }
@@ -61,15 +76,15 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
     blocks
 }
 
-/// The commands of a block that are ours, each with its documented lines.
+/// The commands of a block that can be run here, without comments, each with its documented lines.
 fn commands(block: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     let mut ours = false;
     for line in block.lines() {
         if line.starts_with("$ ") {
-            ours = line.starts_with(PREFIX);
-            if let Some(rest) = line.strip_prefix(PREFIX) {
-                let command = rest.split(" # ").next().unwrap_or(rest).trim();
+            ours = line.starts_with(PROGRAM) || line.starts_with(EXAMPLE);
+            if ours {
+                let command = line.split(" # ").next().unwrap_or(line).trim();
                 found.push((command.into(), Vec::new()));
             }
         } else if let (true, Some((_, lines))) = (ours && !line.starts_with("done in "), found.last_mut()) {
@@ -109,7 +124,7 @@ mod tests {
     fn commands_are_found_with_what_they_say() {
         let text = "# A\n```console\n$ pip install x\nok\n$ cargo run --release -- list --json # all\na\n\ndone in 1 s\n```\n";
         let block = &blocks(text, "console")[0];
-        assert_eq!(commands(block), [("list --json".to_owned(), lines("a\n\n"))]);
+        assert_eq!(commands(block), [("$ cargo run --release -- list --json".to_owned(), lines("a\n\n"))]);
         assert!(blocks(text, "rust").is_empty());
     }
 

@@ -156,7 +156,7 @@ fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Plan,
     let safe = &benchmark.task.safe_control;
     let mut starts = vec![Start::constant(safe, coarse)];
     let stream = Stream::root(settings.seed).child("baseline").child(benchmark.name);
-    starts.extend((0..3).map(|i| Start::random(safe, 0.3, 2.0, coarse, &mut stream.index(i).rng())));
+    starts.extend((0..3).map(|i| Start::random(safe, 0.1, 2.0, coarse, &mut stream.index(i).rng())));
     let task = &benchmark.task;
     let solve = |intervals: usize, starts: &[Start], limit: usize| {
         let times = uniform_grid(task.horizon, intervals);
@@ -210,7 +210,7 @@ pub fn held_as_reference(benchmark: &Benchmark, settings: &BaselineSettings) -> 
 }
 
 /// The best zero-order hold: the true cost integrated inside the holds. The plans in `seeds` are starts beside a constant
-/// and two random ones.
+/// and four random ones.
 pub fn held(
     benchmark: &Benchmark,
     settings: &BaselineSettings,
@@ -234,11 +234,16 @@ pub fn held(
     starts.push(Start::constant(&task.safe_control, holds));
     let stream = Stream::root(settings.seed).child("held").child(benchmark.name);
     starts.extend(
-        (0..2).map(|i| Start::random(&task.safe_control, 0.3, 2.0, holds, &mut stream.index(i).rng())),
+        (0..4).map(|i| Start::random(&task.safe_control, 0.3, 2.0, holds, &mut stream.index(i).rng())),
     );
-    let search = Settings { max_iterations: 500, ..Settings::default() };
-    let plan = best_of(&|| benchmark.dynamics(), &problem, &search, &starts)
-        .map_err(|source| no_plan(benchmark, source))?;
+    // A short search from every start, a long one from the best: starts that lead nowhere cost little.
+    let search = |starts: &[Start], limit: usize| {
+        let settings = Settings { max_iterations: limit, ..Settings::default() };
+        best_of(&|| benchmark.dynamics(), &problem, &settings, starts)
+            .map_err(|source| no_plan(benchmark, source))
+    };
+    let best = search(&starts, 60)?;
+    let plan = search(&[Start { controls: best.controls, states: None }], 500)?;
     let run = run(benchmark, &mut Hold::new(&plan, LadderSettings::of(task)))?;
     Ok(Held { plan, cost: run.cost() })
 }

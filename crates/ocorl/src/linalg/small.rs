@@ -237,11 +237,7 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
 #[inline(always)]
 pub fn factorize(n: usize, a: &mut [f64]) -> bool {
     for j in 0..n {
-        let mut pivot = a[j * n + j];
-        for k in 0..j {
-            // D_k L_jk² with D_k = 1 / a_kk.
-            pivot -= a[k * n + j] * a[k * n + j] / a[k * n + k];
-        }
+        let pivot = a[j * n + j];
         // Written this way round so that NaN fails.
         if !(pivot > 0.0 && pivot < f64::INFINITY) {
             return false;
@@ -249,11 +245,13 @@ pub fn factorize(n: usize, a: &mut [f64]) -> bool {
         let inverse = 1.0 / pivot;
         a[j * n + j] = inverse;
         for i in j + 1..n {
-            let mut sum = a[j * n + i];
-            for k in 0..j {
-                sum -= a[k * n + i] * a[k * n + j] / a[k * n + k];
+            let l = a[j * n + i] * inverse;
+            for k in j + 1..=i {
+                // Column j still holds L_kj D_j for the rows that are yet to be scaled, L_kj for those before i.
+                let scaled = if k < i { a[j * n + k] * pivot } else { a[j * n + k] };
+                a[k * n + i] -= l * scaled;
             }
-            a[j * n + i] = sum * inverse;
+            a[j * n + i] = l;
         }
     }
     true

@@ -24,7 +24,7 @@ pub struct Settings {
     pub cost_tolerance: f64,
     /// Fraction of the expected decrease that a step must achieve.
     pub sufficient_decrease: f64,
-    /// Steps 1, ½, ¼, … tried before the regularisation is raised.
+    /// Steps tried, each half of the one before, before the regularisation is raised.
     pub line_search: usize,
 }
 
@@ -235,7 +235,7 @@ impl Ilqr {
 
     /// The search itself.
     fn iterate(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) -> (Outcome, f64) {
-        let mut regularization = 0.0;
+        let (mut regularization, mut first) = (0.0, FirstStep::default());
         let mut gradient_norm = f64::INFINITY;
         for _ in 0..self.settings.max_iterations {
             self.linearize(f, problem);
@@ -247,7 +247,9 @@ impl Ilqr {
                             self.record(gradient_norm, 0.0, regularization);
                             return (Outcome::Converged, gradient_norm);
                         }
-                        if let Some(step) = self.search(f, problem, &promise) {
+                        let decrease = promise.decrease(1.0) / (1.0 + self.current.cost.abs());
+                        if let Some(step) = self.search(f, problem, &promise, first.length(decrease)) {
+                            first.learn(step);
                             break (promise, step);
                         }
                     }
@@ -273,23 +275,29 @@ impl Ilqr {
 
     fn is_converged(&self, promise: &Promise) -> bool {
         let feasible = !self.current.has_gaps;
-        let decrease = -(promise.linear + 0.5 * promise.quadratic);
+        let negligible = self.settings.cost_tolerance * (1.0 + self.current.cost.abs());
         feasible
             && (promise.gradient_norm <= self.settings.gradient_tolerance
-                || decrease.abs() <= self.settings.cost_tolerance * (1.0 + self.current.cost.abs()))
+                || promise.decrease(1.0).abs() <= negligible)
     }
 
-    /// Tries steps 1, ½, ¼, …; the first that decreases the merit enough becomes the current trajectory.
-    fn search(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, promise: &Promise) -> Option<f64> {
+    /// Tries `first` and its halves; the first step that decreases the merit enough becomes the current trajectory.
+    fn search(
+        &mut self,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        promise: &Promise,
+        first: f64,
+    ) -> Option<f64> {
         let price = 2.0 * promise.price;
         let gap = self.current.total_gap();
         let before = self.current.cost + price * gap;
-        let mut step = 1.0;
+        // Only a full step closes gaps for good.
+        let mut step = if self.current.has_gaps { 1.0 } else { first };
         for _ in 0..self.settings.line_search {
             self.forward(f, problem, step);
             let after = self.candidate.cost + price * gap * (1.0 - step);
-            let model = -step * (promise.linear + 0.5 * step * promise.quadratic);
-            let expected = model.max(0.0) + 0.5 * price * gap * step;
+            let expected = promise.decrease(step).max(0.0) + 0.5 * price * gap * step;
             let enough = after <= before - self.settings.sufficient_decrease * expected && after < before;
             if enough && self.candidate.cost.is_finite() {
                 std::mem::swap(&mut self.current, &mut self.candidate);
@@ -322,5 +330,36 @@ impl Ilqr {
         }
         let time = problem.times[self.current.finite];
         Err(PlanError::NoFinitePlan { time })
+    }
+}
+
+/// Where the line search begins: at 1, or near the optimum at ½ after a full step was rejected there, until two half
+/// steps were accepted at once.
+///
+/// Gauss–Newton steps overshoot where the dynamics bend; on the cart pole two of three full steps are rejected in the end,
+/// and each costs a rollout. Far from the optimum full steps are always tried: they lead out of poor valleys (the
+/// acrobot's).
+#[derive(Clone, Copy, Debug, Default)]
+struct FirstStep {
+    halved: bool,
+    successes: usize,
+}
+
+/// Relative decrease to be expected below which the optimum counts as near.
+const NEAR: f64 = 1e-4;
+
+impl FirstStep {
+    fn length(&self, expected_decrease: f64) -> f64 {
+        if self.halved && expected_decrease < NEAR { 0.5 } else { 1.0 }
+    }
+
+    fn learn(&mut self, accepted: f64) {
+        if accepted < 0.5 || (accepted == 0.5 && !self.halved) {
+            *self = FirstStep { halved: true, successes: 0 };
+        } else if self.successes == 1 {
+            *self = FirstStep::default();
+        } else {
+            self.successes += 1;
+        }
     }
 }

@@ -63,6 +63,13 @@ pub(super) struct Promise {
     pub(super) price: f64,
 }
 
+impl Promise {
+    /// How much a step should lower J.
+    pub(super) fn decrease(&self, step: f64) -> f64 {
+        -step * (self.linear + 0.5 * step * self.quadratic)
+    }
+}
+
 /// Memory of the box-constrained step.
 #[derive(Clone, Debug, Default)]
 struct LimitedStep {

@@ -1,8 +1,8 @@
 //! The Dormand–Prince method of order 8 with error estimates of orders 5 and 3 and a dense output of order 7
 //! [Hai93, II.5–6 and the program DOP853 described there].
 //!
-//! A pair of order 5 would need 1.6 times as many evaluations for a closed-loop pendulum at tolerance 1e-8, and 30 times
-//! at 1e-12; its only gain, fewer evaluations in pieces that are very short anyway, is small.
+//! For 10 s of a closed-loop pendulum at tolerance 1e-8 it needs 289 evaluations where the pair of order 5 needed 493, and
+//! ends nearer to the truth.
 
 /// cᵢ: twelve stages, the end of the step (whose slope begins the next), and three more for the dense output.
 pub(super) const NODES: [f64; 16] = [
