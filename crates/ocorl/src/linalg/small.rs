@@ -170,7 +170,7 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// A sum of columns: Σᵢ aᵢ xᵢ over `count` columns xᵢ of `columns`, each as long as the result; aᵢ = `weights[i·spacing]`.
+/// A sum of columns: Σᵢ aᵢ xᵢ over `count` columns xᵢ = `columns[i·stride..]`; aᵢ = `weights[i·spacing]`.
 ///
 /// Added in order of i, each product and sum rounded once (fused), which is the same on every machine. Twelve, then four
 /// rows at a time stay in registers over the whole sum.
@@ -182,41 +182,45 @@ pub struct Combination<'a> {
     pub weights: &'a [f64],
     /// Distance between two weights.
     pub spacing: usize,
-    /// xᵢ, one after the other.
+    /// xᵢ
     pub columns: &'a [f64],
+    /// Distance between two columns.
+    pub stride: usize,
 }
 
 impl Combination<'_> {
-    /// yᵣ = initial(r) + Σᵢ aᵢ xᵢᵣ.
+    /// yᵣ = finish(r, Σᵢ aᵢ xᵢᵣ).
     #[inline(always)]
-    pub fn assign(self, y: &mut [f64], initial: impl Fn(usize) -> f64) {
+    pub fn assign(self, y: &mut [f64], finish: impl Fn(usize, f64) -> f64) {
         let n = y.len();
         let mut row = 0;
         while row + 12 <= n {
-            self.rows::<12>(n, row, &mut y[row..row + 12], &initial);
+            self.rows::<12>(row, &mut y[row..row + 12], &finish);
             row += 12;
         }
         while row + 4 <= n {
-            self.rows::<4>(n, row, &mut y[row..row + 4], &initial);
+            self.rows::<4>(row, &mut y[row..row + 4], &finish);
             row += 4;
         }
         while row < n {
-            self.rows::<1>(n, row, &mut y[row..=row], &initial);
+            self.rows::<1>(row, &mut y[row..=row], &finish);
             row += 1;
         }
     }
 
     /// Rows `row .. row + T`, into `y`.
     #[inline(always)]
-    fn rows<const T: usize>(self, n: usize, row: usize, y: &mut [f64], initial: &impl Fn(usize) -> f64) {
-        let mut sum: [f64; T] = std::array::from_fn(|t| initial(row + t));
+    fn rows<const T: usize>(self, row: usize, y: &mut [f64], finish: &impl Fn(usize, f64) -> f64) {
+        let mut sum = [0.0; T];
         for i in 0..self.count {
-            let column = &self.columns[i * n + row..i * n + row + T];
+            let column = &self.columns[i * self.stride + row..i * self.stride + row + T];
             for t in 0..T {
                 sum[t] = self.weights[i * self.spacing].mul_add(column[t], sum[t]);
             }
         }
-        y.copy_from_slice(&sum);
+        for t in 0..T {
+            y[t] = finish(row + t, sum[t]);
+        }
     }
 }
 

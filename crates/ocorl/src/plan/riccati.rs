@@ -91,12 +91,8 @@ impl Solution {
     }
 }
 
-/// The linear model of one interval and the quadratic one of Q, in blocks.
+/// The quadratic model Q around one interval, in blocks.
 struct Model<S: Shape> {
-    /// ∇ₓF_i
-    f_x: S::XX,
-    /// ∇ᵤF_i
-    f_u: S::UX,
     q_x: S::X,
     q_u: S::U,
     q_xx: S::XX,
@@ -107,12 +103,49 @@ struct Model<S: Shape> {
     w_u: S::UX,
 }
 
-/// ∇l and ∇²l of one interval, as `weight` times these.
+/// F and l of one interval: F_z = `unit` · [I 0] + `scale` · `jacobian`, ∇l and ∇²l = `weight` times these.
+///
+/// The sums are taken over the factors as the batch calls left them; unit and scale are applied to the results.
 #[derive(Clone, Copy)]
-struct IntervalCost<'a> {
+struct Interval<'a> {
+    /// ∇F_i, one after the other.
+    jacobian: &'a [f64],
+    unit: f64,
+    scale: f64,
     gradient: &'a [f64],
     hessian: &'a [f64],
     weight: f64,
+}
+
+impl<'a> Interval<'a> {
+    /// With one stage (Euler) F = x + h f and l = h c; with more, what they were composed to.
+    #[inline(always)]
+    fn new<S: Shape>(shape: S, stages: &Stages<'a>, composed: &'a IntervalModel) -> Self {
+        let (nx, nz) = (shape.nx(), shape.nz());
+        let (single, h) = (stages.weights.len() == 1, stages.length);
+        let (jacobian, gradient, hessian) = if single {
+            (stages.jacobian, stages.gradient, stages.hessian)
+        } else {
+            (&*composed.jacobian, &*composed.gradient, &*composed.hessian)
+        };
+        Interval {
+            jacobian: &jacobian[..nx * nz],
+            unit: if single { 1.0 } else { 0.0 },
+            scale: if single { h } else { 1.0 },
+            gradient: &gradient[..nz],
+            hessian: &hessian[..nz * nz],
+            weight: if single { h * stages.weights[0] } else { 1.0 },
+        }
+    }
+
+    /// F_xᵀ p and F_uᵀ p, plus l_x and l_u, for a row vector p on the next state.
+    #[inline(always)]
+    fn pull_back<S: Shape>(&self, shape: S, p: &[f64], x: &mut [f64], u: &mut [f64]) {
+        let (nx, nz) = (shape.nx(), shape.nz());
+        let Interval { jacobian, unit, scale, gradient, weight, .. } = *self;
+        terms(nx, p, 1, jacobian, nz).assign(x, |i, s| weight * gradient[i] + (unit * p[i] + scale * s));
+        terms(nx, p, 1, &jacobian[nx..], nz).assign(u, |r, s| weight * gradient[nx + r] + scale * s);
+    }
 }
 
 /// V of the node behind, and the adjoint beside it.
@@ -153,14 +186,14 @@ impl Kernel for Backward<'_, '_> {
             if stages.weights.len() > 1 {
                 composed.compose(shape, &stages);
             }
-            let cost = model.load(shape, &stages, composed);
+            let interval = Interval::new(shape, &stages, composed);
             if gaps {
-                let moved = terms(nx, around.gaps.at(k), 1, value.v_xx.get());
+                let moved = terms(nx, around.gaps.at(k), 1, value.v_xx.get(), nx);
                 let before = value.v_x.clone();
-                moved.assign(value.v_x.get_mut(), |i| before.get()[i]);
+                moved.assign(value.v_x.get_mut(), |i, s| before.get()[i] + s);
                 promise.price = value.v_x.get().iter().fold(promise.price, |m, v| m.max(v.abs()));
             }
-            model.expand(shape, &value, cost);
+            model.expand(shape, &value, &interval);
             let controls = &around.controls.at(k)[..nu];
             model.regularized(shape, regularization, factors.get_mut());
             let solved = match limits {
@@ -173,7 +206,7 @@ impl Kernel for Backward<'_, '_> {
             if !solved {
                 return None;
             }
-            promise.gradient_norm += value.adjoint_step(shape, &model, cost, limits, controls);
+            promise.gradient_norm += value.adjoint_step(shape, &interval, limits, controls);
             value.update(shape, &model, k_k.get(), k_gains.get(), &mut promise);
             feedforward.at_mut(k).copy_from_slice(k_k.get());
             gains.at_mut(k).copy_from_slice(k_gains.get());
@@ -205,8 +238,6 @@ impl<S: Shape> Model<S> {
     fn new(shape: S) -> Self {
         let (nx, nu) = (shape.nx(), shape.nu());
         Model {
-            f_x: S::XX::zeros(nx * nx),
-            f_u: S::UX::zeros(nx * nu),
             q_x: S::X::zeros(nx),
             q_u: S::U::zeros(nu),
             q_xx: S::XX::zeros(nx * nx),
@@ -217,65 +248,34 @@ impl<S: Shape> Model<S> {
         }
     }
 
-    /// F_z of one interval into the model; returns where ∇l and ∇²l are.
-    #[inline(always)]
-    fn load<'a>(&mut self, shape: S, stages: &Stages<'a>, composed: &'a IntervalModel) -> IntervalCost<'a> {
-        let nz = shape.nz();
-        if let [weight] = stages.weights {
-            // One stage (Euler): F = x + h f, l = h c.
-            let h = stages.length;
-            self.split_dynamics(shape, stages.jacobian, h, 1.0);
-            let (gradient, hessian) = (&stages.gradient[..nz], &stages.hessian[..nz * nz]);
-            IntervalCost { gradient, hessian, weight: weight * h }
-        } else {
-            self.split_dynamics(shape, &composed.jacobian, 1.0, 0.0);
-            let (gradient, hessian) = (&composed.gradient[..nz], &composed.hessian[..nz * nz]);
-            IntervalCost { gradient, hessian, weight: 1.0 }
-        }
-    }
-
-    /// F_z = `scale` · `jacobian` + `unit` · [I 0], in blocks. The unit matrix is added on the way: a diagonal written
-    /// afterwards would stall the vector loads that follow.
-    #[inline(always)]
-    fn split_dynamics(&mut self, shape: S, jacobian: &[f64], scale: f64, unit: f64) {
-        let (nx, nu, nz) = (shape.nx(), shape.nu(), shape.nz());
-        let jacobian = &jacobian[..nx * nz];
-        for i in 0..nx {
-            let row = &jacobian[i * nz..(i + 1) * nz];
-            let f_x = &mut self.f_x.get_mut()[i * nx..(i + 1) * nx];
-            for j in 0..nx {
-                f_x[j] = scale.mul_add(row[j], if i == j { unit } else { 0.0 });
-            }
-            scaled(scale, &row[nx..], &mut self.f_u.get_mut()[i * nu..(i + 1) * nu]);
-        }
-    }
-
     /// Q_z and Q_zz.
     #[inline(always)]
-    fn expand(&mut self, shape: S, value: &Value<S>, cost: IntervalCost<'_>) {
+    fn expand(&mut self, shape: S, value: &Value<S>, interval: &Interval<'_>) {
         let (nx, nu, nz) = (shape.nx(), shape.nu(), shape.nz());
-        let IntervalCost { gradient, hessian, weight } = cost;
-        let (f_x, f_u, v_xx) = (self.f_x.get(), self.f_u.get(), value.v_xx.get());
+        let Interval { jacobian, unit, scale, hessian, weight, .. } = *interval;
+        let v_xx = value.v_xx.get();
         let (w_x, w_u) = (self.w_x.get_mut(), self.w_u.get_mut());
         for i in 0..nx {
             let v = &v_xx[i * nx..(i + 1) * nx];
-            terms(nx, v, 1, f_x).assign(&mut w_x[i * nx..(i + 1) * nx], |_| 0.0);
-            terms(nx, v, 1, f_u).assign(&mut w_u[i * nu..(i + 1) * nu], |_| 0.0);
+            let x = &mut w_x[i * nx..(i + 1) * nx];
+            terms(nx, v, 1, jacobian, nz).assign(x, |j, s| unit * v[j] + scale * s);
+            let u = &mut w_u[i * nu..(i + 1) * nu];
+            terms(nx, v, 1, &jacobian[nx..], nz).assign(u, |_, s| scale * s);
         }
         for j in 0..nx {
+            let (l, w) = (&hessian[j * nz..j * nz + nx], &w_x[j * nx..(j + 1) * nx]);
             let q = &mut self.q_xx.get_mut()[j * nx..(j + 1) * nx];
-            terms(nx, &f_x[j..], nx, w_x).assign(q, |i| weight * hessian[j * nz + i]);
+            terms(nx, &jacobian[j..], nz, w_x, nx)
+                .assign(q, |i, s| weight * l[i] + (unit * w[i] + scale * s));
         }
         for r in 0..nu {
-            let column = &hessian[(nx + r) * nz..(nx + r + 1) * nz];
+            let l = &hessian[(nx + r) * nz..(nx + r + 1) * nz];
             let q = &mut self.q_xu.get_mut()[r * nx..(r + 1) * nx];
-            terms(nx, &f_u[r..], nu, w_x).assign(q, |i| weight * column[i]);
+            terms(nx, &jacobian[nx + r..], nz, w_x, nx).assign(q, |i, s| weight * l[i] + scale * s);
             let q = &mut self.q_uu.get_mut()[r * nu..(r + 1) * nu];
-            terms(nx, &f_u[r..], nu, w_u).assign(q, |s| weight * column[nx + s]);
+            terms(nx, &jacobian[nx + r..], nz, w_u, nu).assign(q, |i, s| weight * l[nx + i] + scale * s);
         }
-        let v_x = value.v_x.get();
-        terms(nx, v_x, 1, f_x).assign(self.q_x.get_mut(), |i| weight * gradient[i]);
-        terms(nx, v_x, 1, f_u).assign(self.q_u.get_mut(), |r| weight * gradient[nx + r]);
+        interval.pull_back(shape, value.v_x.get(), self.q_x.get_mut(), self.q_u.get_mut());
     }
 
     /// Q̃_uu into `out`.
@@ -361,16 +361,12 @@ impl<S: Shape> Value<S> {
     fn adjoint_step(
         &mut self,
         shape: S,
-        model: &Model<S>,
-        cost: IntervalCost<'_>,
+        interval: &Interval<'_>,
         limits: Option<&Bounds>,
         controls: &[f64],
     ) -> f64 {
-        let (nx, nu) = (shape.nx(), shape.nu());
-        let IntervalCost { gradient, weight, .. } = cost;
-        let (mut next, mut g) = (S::X::zeros(nx), S::U::zeros(nu));
-        terms(nx, self.adjoint.get(), 1, model.f_x.get()).assign(next.get_mut(), |i| weight * gradient[i]);
-        terms(nx, self.adjoint.get(), 1, model.f_u.get()).assign(g.get_mut(), |r| weight * gradient[nx + r]);
+        let (mut next, mut g) = (S::X::zeros(shape.nx()), S::U::zeros(shape.nu()));
+        interval.pull_back(shape, self.adjoint.get(), next.get_mut(), g.get_mut());
         self.adjoint = next;
         let blocked = |r: usize, g: f64| {
             limits.is_some_and(|b| {
@@ -394,24 +390,30 @@ impl<S: Shape> Value<S> {
             promise.quadratic += k[r] * curvature;
             slope.get_mut()[r] = curvature + q_u[r];
             let out = &mut residual.get_mut()[r * nx..(r + 1) * nx];
-            terms(nu, row, 1, gains).assign(out, |i| q_xu[r * nx + i]);
+            terms(nu, row, 1, gains, nx).assign(out, |i, s| q_xu[r * nx + i] + s);
         }
         let mut part = S::X::zeros(nx);
-        terms(nu, slope.get(), 1, gains).assign(part.get_mut(), |i| model.q_x.get()[i]);
-        terms(nu, k, 1, q_xu).assign(self.v_x.get_mut(), |i| part.get()[i]);
+        terms(nu, slope.get(), 1, gains, nx).assign(part.get_mut(), |i, s| model.q_x.get()[i] + s);
+        terms(nu, k, 1, q_xu, nx).assign(self.v_x.get_mut(), |i, s| part.get()[i] + s);
         for j in 0..nx {
             let q = &model.q_xx.get()[j * nx..(j + 1) * nx];
-            terms(nu, &residual.get()[j..], nx, gains).assign(part.get_mut(), |i| q[i]);
+            terms(nu, &residual.get()[j..], nx, gains, nx).assign(part.get_mut(), |i, s| q[i] + s);
             let column = &mut self.v_xx.get_mut()[j * nx..(j + 1) * nx];
-            terms(nu, &gains[j..], nx, q_xu).assign(column, |i| part.get()[i]);
+            terms(nu, &gains[j..], nx, q_xu, nx).assign(column, |i, s| part.get()[i] + s);
         }
     }
 }
 
 /// Σᵢ aᵢ xᵢ.
 #[inline(always)]
-fn terms<'a>(count: usize, weights: &'a [f64], spacing: usize, columns: &'a [f64]) -> Combination<'a> {
-    Combination { count, weights, spacing, columns }
+fn terms<'a>(
+    count: usize,
+    weights: &'a [f64],
+    spacing: usize,
+    columns: &'a [f64],
+    stride: usize,
+) -> Combination<'a> {
+    Combination { count, weights, spacing, columns, stride }
 }
 
 /// y = a x.
