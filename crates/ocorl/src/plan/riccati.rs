@@ -143,8 +143,8 @@ impl<'a> Interval<'a> {
     fn pull_back<S: Shape>(&self, shape: S, p: &[f64], x: &mut [f64], u: &mut [f64]) {
         let (nx, nz) = (shape.nx(), shape.nz());
         let Interval { jacobian, unit, scale, gradient, weight, .. } = *self;
-        terms(nx, p, 1, jacobian, nz).assign(x, |i, s| weight * gradient[i] + (unit * p[i] + scale * s));
-        terms(nx, p, 1, &jacobian[nx..], nz).assign(u, |r, s| weight * gradient[nx + r] + scale * s);
+        terms(nx, p, 1, jacobian, nz).assign(x, |i, s| scale.mul_add(s, weight * gradient[i] + unit * p[i]));
+        terms(nx, p, 1, &jacobian[nx..], nz).assign(u, |r, s| scale.mul_add(s, weight * gradient[nx + r]));
     }
 }
 
@@ -258,7 +258,7 @@ impl<S: Shape> Model<S> {
         for i in 0..nx {
             let v = &v_xx[i * nx..(i + 1) * nx];
             let x = &mut w_x[i * nx..(i + 1) * nx];
-            terms(nx, v, 1, jacobian, nz).assign(x, |j, s| unit * v[j] + scale * s);
+            terms(nx, v, 1, jacobian, nz).assign(x, |j, s| scale.mul_add(s, unit * v[j]));
             let u = &mut w_u[i * nu..(i + 1) * nu];
             terms(nx, v, 1, &jacobian[nx..], nz).assign(u, |_, s| scale * s);
         }
@@ -266,14 +266,15 @@ impl<S: Shape> Model<S> {
             let (l, w) = (&hessian[j * nz..j * nz + nx], &w_x[j * nx..(j + 1) * nx]);
             let q = &mut self.q_xx.get_mut()[j * nx..(j + 1) * nx];
             terms(nx, &jacobian[j..], nz, w_x, nx)
-                .assign(q, |i, s| weight * l[i] + (unit * w[i] + scale * s));
+                .assign(q, |i, s| scale.mul_add(s, weight * l[i] + unit * w[i]));
         }
         for r in 0..nu {
             let l = &hessian[(nx + r) * nz..(nx + r + 1) * nz];
             let q = &mut self.q_xu.get_mut()[r * nx..(r + 1) * nx];
-            terms(nx, &jacobian[nx + r..], nz, w_x, nx).assign(q, |i, s| weight * l[i] + scale * s);
+            terms(nx, &jacobian[nx + r..], nz, w_x, nx).assign(q, |i, s| scale.mul_add(s, weight * l[i]));
             let q = &mut self.q_uu.get_mut()[r * nu..(r + 1) * nu];
-            terms(nx, &jacobian[nx + r..], nz, w_u, nu).assign(q, |i, s| weight * l[nx + i] + scale * s);
+            terms(nx, &jacobian[nx + r..], nz, w_u, nu)
+                .assign(q, |i, s| scale.mul_add(s, weight * l[nx + i]));
         }
         interval.pull_back(shape, value.v_x.get(), self.q_x.get_mut(), self.q_u.get_mut());
     }

@@ -127,7 +127,7 @@ fn feedback<S: Shape>(shape: S, k: usize, x: &[f64], law: &Law<'_>, u: &mut [f64
     for r in 0..nu {
         let mut sum = nominal[r] + law.step * feedforward[r];
         for i in 0..nx {
-            sum += gains[r * nx + i] * (x[i] - reference[i]);
+            sum = gains[r * nx + i].mul_add(x[i] - reference[i], sum);
         }
         u[r] = sum;
     }

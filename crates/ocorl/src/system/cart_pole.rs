@@ -38,9 +38,10 @@ impl VectorField<4, 1> for CartPole {
     fn derivative<R: Real>(&self, [theta, omega, _, v]: [R; 4], [u]: [R; 1]) -> [R; 4] {
         let &CartPole { pole_length: l, cart_mass, pole_mass: m, gravity: g } = self;
         let (s, c) = theta.sin_cos();
-        let d = s.square() * m + cart_mass;
+        let inverse = R::constant(1.0) / (s.square() * m + cart_mass);
         let push = u - s * omega.square() * (m * l);
-        [omega, (c * push + s * ((cart_mass + m) * g)) / (d * l), v, (push + s * c * (m * g)) / d]
+        let turn = (c * push + s * ((cart_mass + m) * g)) * inverse;
+        [omega, turn * (1.0 / l), v, (push + s * c * (m * g)) * inverse]
     }
 }
 
