@@ -46,13 +46,8 @@ fn run(case: &str, count: usize) {
 fn plan(system: &str, integrator: Integrator, count: usize) {
     let b = Benchmark::find(system).expect("a benchmark's name");
     let times = uniform_grid(b.task.horizon, 100);
-    let problem = Problem {
-        cost: b.task.cost.as_ref(),
-        initial_state: &b.task.initial_state,
-        times: &times,
-        control_bounds: &b.task.control_bounds,
-        transcription: Transcription::single(integrator),
-    };
+    let transcription = Transcription::single(integrator);
+    let problem = Problem { transcription, ..Problem::of(&b.task, &times) };
     let (mut f, mut ilqr) = (b.dynamics(), Ilqr::new(Settings { max_iterations: 10, ..Settings::default() }));
     let controls = b.task.safe_control.repeat(100);
     for _ in 0..count {

@@ -19,13 +19,7 @@ fn benchmark(name: &str) -> Benchmark {
 }
 
 fn problem<'a>(b: &'a Benchmark, times: &'a [f64], integrator: Integrator) -> Problem<'a> {
-    Problem {
-        cost: b.task.cost.as_ref(),
-        initial_state: &b.task.initial_state,
-        times,
-        control_bounds: &b.task.control_bounds,
-        transcription: Transcription::single(integrator),
-    }
+    Problem { transcription: Transcription::single(integrator), ..Problem::of(&b.task, times) }
 }
 
 /// One iteration: linearisation, backward pass, rollout; 100 intervals.

@@ -160,13 +160,7 @@ fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Plan,
     let task = &benchmark.task;
     let solve = |intervals: usize, starts: &[Start], limit: usize| {
         let times = uniform_grid(task.horizon, intervals);
-        let problem = Problem {
-            cost: task.cost.as_ref(),
-            initial_state: &task.initial_state,
-            times: &times,
-            control_bounds: &task.control_bounds,
-            transcription: Transcription::default(),
-        };
+        let problem = Problem::of(task, &times);
         let settings = Settings { max_iterations: limit, ..Settings::default() };
         best_of(&|| benchmark.dynamics(), &problem, &settings, starts)
     };
@@ -181,17 +175,12 @@ pub fn held_as_reference(benchmark: &Benchmark, settings: &BaselineSettings) -> 
     let (task, reference) = (&benchmark.task, &benchmark.settings.held);
     let holds = holds(benchmark, settings);
     let times = uniform_grid(task.horizon, holds);
-    let sampled = Problem {
-        cost: task.cost.as_ref(),
-        initial_state: &task.initial_state,
-        times: &times,
-        control_bounds: &task.control_bounds,
-        transcription: Transcription {
-            integrator: Integrator::Euler,
-            substeps: reference.substeps,
-            quadrature: Quadrature::AtStart,
-        },
+    let transcription = Transcription {
+        integrator: Integrator::Euler,
+        substeps: reference.substeps,
+        quadrature: Quadrature::AtStart,
     };
+    let sampled = Problem { transcription, ..Problem::of(task, &times) };
     let start = Start::constant(&vec![reference.start; benchmark.dims().control], holds);
     let search = Settings { max_iterations: 1000, ..Settings::default() };
     let mut f = benchmark.dynamics();
@@ -220,16 +209,9 @@ pub fn held(
     let task = &benchmark.task;
     let holds = holds(benchmark, settings);
     let times = uniform_grid(task.horizon, holds);
-    let problem = Problem {
-        cost: task.cost.as_ref(),
-        initial_state: &task.initial_state,
-        times: &times,
-        control_bounds: &task.control_bounds,
-        transcription: Transcription {
-            substeps: settings.intervals.div_ceil(holds),
-            ..Transcription::default()
-        },
-    };
+    let transcription =
+        Transcription { substeps: settings.intervals.div_ceil(holds), ..Transcription::default() };
+    let problem = Problem { transcription, ..Problem::of(task, &times) };
     let mut starts: Vec<Start> = seeds.iter().map(|plan| resample(plan, &times)).collect();
     starts.push(Start::constant(&task.safe_control, holds));
     let stream = Stream::root(settings.seed).child("held").child(benchmark.name);

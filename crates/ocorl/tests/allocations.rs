@@ -1,6 +1,6 @@
 //! Hot loops allocate nothing after their first pass.
 
-use ocorl::plan::{Guess, Ilqr, Problem, Transcription, uniform_grid};
+use ocorl::plan::{Guess, Ilqr, Problem, uniform_grid};
 use ocorl::simulate::Policy;
 use ocorl::system::Benchmark;
 use ocorl::track::{LadderSettings, MpcSettings, Reference, mpc};
@@ -9,13 +9,7 @@ use ocorl::track::{LadderSettings, MpcSettings, Reference, mpc};
 fn solving_again_allocates_nothing() {
     for b in Benchmark::of_the_paper() {
         let times = uniform_grid(b.task.horizon, 40);
-        let problem = Problem {
-            cost: b.task.cost.as_ref(),
-            initial_state: &b.task.initial_state,
-            times: &times,
-            control_bounds: &b.task.control_bounds,
-            transcription: Transcription::default(),
-        };
+        let problem = Problem::of(&b.task, &times);
         let (mut f, mut ilqr) = (b.dynamics(), Ilqr::default());
         let controls = b.task.safe_control.repeat(40);
         let mut solve =
@@ -32,13 +26,7 @@ fn solving_again_allocates_nothing() {
 fn a_control_step_allocates_nothing_after_warm_up() {
     let b = Benchmark::find("pendulum").unwrap();
     let times = uniform_grid(b.task.horizon, 100);
-    let problem = Problem {
-        cost: b.task.cost.as_ref(),
-        initial_state: &b.task.initial_state,
-        times: &times,
-        control_bounds: &b.task.control_bounds,
-        transcription: Transcription::default(),
-    };
+    let problem = Problem::of(&b.task, &times);
     let guess = Guess { controls: &[0.0; 100], states: None };
     let plan = Ilqr::default().plan(b.dynamics().as_mut(), &problem, guess).unwrap();
     let states = plan.states.clone();

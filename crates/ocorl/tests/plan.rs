@@ -190,26 +190,16 @@ fn with_limits_it_agrees_with_a_dense_quadratic_program() {
 fn glucose_is_linear_quadratic_and_solved_in_one_step() {
     let b = Benchmark::find("glucose").unwrap();
     let times = uniform_grid(b.task.horizon, 300);
-    let problem = problem(&b, &times);
+    let problem = Problem::of(&b.task, &times);
     let plan =
         Ilqr::default().plan(b.dynamics().as_mut(), &problem, Start::constant(&[0.0], 300).guess()).unwrap();
     assert_eq!(plan.outcome, Outcome::Converged);
     assert!(plan.trace.len() <= 2, "{:?}", plan.trace);
 }
 
-fn problem<'a>(b: &'a Benchmark, times: &'a [f64]) -> Problem<'a> {
-    Problem {
-        cost: b.task.cost.as_ref(),
-        initial_state: &b.task.initial_state,
-        times,
-        control_bounds: &b.task.control_bounds,
-        transcription: Transcription::default(),
-    }
-}
-
 fn swing_up(bounds: &Bounds, guess: Guess<'_>, times: &[f64]) -> Plan {
     let b = Benchmark::find("pendulum").unwrap();
-    let problem = Problem { control_bounds: bounds, ..problem(&b, times) };
+    let problem = Problem { control_bounds: bounds, ..Problem::of(&b.task, times) };
     Ilqr::default().plan(b.dynamics().as_mut(), &problem, guess).unwrap()
 }
 
@@ -226,7 +216,7 @@ fn the_reported_gradient_is_that_of_finite_differences() {
         .enumerate()
         {
             let times = uniform_grid(1.0, 6);
-            let problem = Problem { transcription, ..problem(&b, &times) };
+            let problem = Problem { transcription, ..Problem::of(&b.task, &times) };
             let mut rng = Stream::root(4).child(name).index(i).rng();
             let n = 6 * b.dims().control;
             let u: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
@@ -259,7 +249,7 @@ fn the_reported_gradient_is_that_of_finite_differences() {
 fn accepted_steps_never_raise_the_cost_and_the_plan_is_its_own_rollout() {
     for b in Benchmark::all() {
         let times = uniform_grid(b.task.horizon, 80);
-        let problem = problem(&b, &times);
+        let problem = Problem::of(&b.task, &times);
         let start = Start::constant(&b.task.safe_control, 80);
         let plan = Ilqr::default().plan(b.dynamics().as_mut(), &problem, start.guess()).unwrap();
         assert!(plan.trace.windows(2).all(|t| t[1].cost <= t[0].cost), "{}", b.name);
@@ -313,7 +303,8 @@ fn uneven_grids_converge_to_the_same_optimum() {
     // Fine where the action is.
     let times: Vec<f64> = (0..=300).map(|k| 10.0 * (f64::from(k) / 300.0).powf(1.7)).collect();
     let start = Start::constant(&[0.0], 300);
-    let plan = Ilqr::default().plan(b.dynamics().as_mut(), &problem(&b, &times), start.guess()).unwrap();
+    let plan =
+        Ilqr::default().plan(b.dynamics().as_mut(), &Problem::of(&b.task, &times), start.guess()).unwrap();
     // 20.160239: tests/golden/optimal_control.toml; the grid's own loss is below 1e-4.
     assert!((plan.cost / 20.160_239 - 1.0).abs() < 1e-4, "{}", plan.cost);
 }
@@ -327,7 +318,7 @@ fn the_best_of_several_starts_does_not_depend_on_the_number_of_threads() {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            best_of(&|| b.dynamics(), &problem(&b, &times), &Settings::default(), &starts).unwrap()
+            best_of(&|| b.dynamics(), &Problem::of(&b.task, &times), &Settings::default(), &starts).unwrap()
         })
     };
     let (one, two, three) = (run(1), run(2), run(3));
@@ -339,7 +330,7 @@ fn the_best_of_several_starts_does_not_depend_on_the_number_of_threads() {
 fn bad_problems_are_refused_with_their_reason() {
     let b = Benchmark::find("pendulum").unwrap();
     let times = uniform_grid(1.0, 4);
-    let good = problem(&b, &times);
+    let good = Problem::of(&b.task, &times);
     let plan = |problem: &Problem<'_>, controls: &[f64], states: Option<&[f64]>| {
         Ilqr::default().plan(b.dynamics().as_mut(), problem, Guess { controls, states }).unwrap_err()
     };
@@ -393,7 +384,7 @@ fn outside_the_domain_of_the_tumour_model_plans_step_back_or_refuse() {
         let mut rng = Stream::root(6).child("edge").index(trial).rng();
         let x0 = [rng.uniform(-0.1, 1.2)];
         let start = Start::random(&[0.0], 5.0, 3.0, 25, &mut rng);
-        let problem = Problem { initial_state: &x0, ..problem(&b, &times) };
+        let problem = Problem { initial_state: &x0, ..Problem::of(&b.task, &times) };
         match Ilqr::default().plan(b.dynamics().as_mut(), &problem, start.guess()) {
             Ok(plan) => {
                 planned += 1;

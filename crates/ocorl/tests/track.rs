@@ -14,13 +14,7 @@ use ocorl::track::{
 
 fn plan(b: &Benchmark, intervals: usize) -> Plan {
     let times = uniform_grid(b.task.horizon, intervals);
-    let problem = Problem {
-        cost: b.task.cost.as_ref(),
-        initial_state: &b.task.initial_state,
-        times: &times,
-        control_bounds: &b.task.control_bounds,
-        transcription: Transcription::default(),
-    };
+    let problem = Problem::of(&b.task, &times);
     let start = Start::constant(&b.task.safe_control, intervals);
     Ilqr::default().plan(b.dynamics().as_mut(), &problem, start.guess()).unwrap()
 }

@@ -22,7 +22,7 @@ pub use starts::{Start, best_of};
 pub use transcription::{Quadrature, Transcription};
 
 use crate::linalg::Blocks;
-use crate::system::{Bounds, Cost, Dims};
+use crate::system::{Bounds, Cost, Dims, Task};
 
 /// What is to be minimised.
 #[derive(Clone, Copy)]
@@ -170,6 +170,19 @@ pub enum PlanError {
         /// Where the guess's rollout stopped being finite.
         time: f64,
     },
+}
+
+impl<'a> Problem<'a> {
+    /// `task` from its start on the grid `times`, one Runge–Kutta step an interval.
+    pub fn of(task: &'a Task, times: &'a [f64]) -> Self {
+        Problem {
+            cost: task.cost.as_ref(),
+            initial_state: &task.initial_state,
+            times,
+            control_bounds: &task.control_bounds,
+            transcription: Transcription::default(),
+        }
+    }
 }
 
 impl Problem<'_> {

@@ -106,12 +106,7 @@ impl Cost for QuadraticCost {
     }
 
     fn terminal(&self, _time: f64, state: &[f64]) -> f64 {
-        state
-            .iter()
-            .zip(&self.target)
-            .zip(&self.terminal)
-            .map(|((x, target), weight)| weight * (x - target) * (x - target))
-            .sum()
+        weighted_squares(&self.terminal, state, &self.target)
     }
 
     fn quadratize_terminal(
@@ -121,12 +116,36 @@ impl Cost for QuadraticCost {
         gradient: &mut [f64],
         hessian: &mut [f64],
     ) -> f64 {
-        hessian.fill(0.0);
-        for i in 0..self.states {
-            gradient[i] = 2.0 * self.terminal[i] * (state[i] - self.target[i]);
-            hessian[i * self.states + i] = 2.0 * self.terminal[i];
-        }
+        expand_squares(&self.terminal, state, &self.target, gradient, hessian);
         self.terminal(time, state)
+    }
+}
+
+/// Σ wᵢ (zᵢ − tᵢ)².
+#[inline(always)]
+pub(crate) fn weighted_squares(weights: &[f64], z: &[f64], target: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for i in 0..z.len() {
+        sum += weights[i] * (z[i] - target[i]) * (z[i] - target[i]);
+    }
+    sum
+}
+
+/// Gradient and Hessian of [`weighted_squares`].
+#[inline(always)]
+pub(crate) fn expand_squares(
+    weights: &[f64],
+    z: &[f64],
+    target: &[f64],
+    gradient: &mut [f64],
+    hessian: &mut [f64],
+) {
+    let n = z.len();
+    for i in 0..n {
+        gradient[i] = 2.0 * weights[i] * (z[i] - target[i]);
+        for j in 0..n {
+            hessian[i * n + j] = if i == j { 2.0 * weights[i] } else { 0.0 };
+        }
     }
 }
 
@@ -144,11 +163,7 @@ impl Kernel for Running<'_> {
         let nz = shape.nz();
         let (weights, target) = (&self.cost.weights[..nz], &self.cost.target[..nz]);
         for (z, out) in self.z.chunks_exact(nz).zip(self.out) {
-            let mut sum = 0.0;
-            for i in 0..nz {
-                sum += weights[i] * (z[i] - target[i]) * (z[i] - target[i]);
-            }
-            *out = sum;
+            *out = weighted_squares(weights, z, target);
         }
     }
 }
@@ -171,12 +186,7 @@ impl Kernel for Quadratize<'_> {
         let gradients = out.gradient.as_mut_slice().chunks_exact_mut(nz);
         let hessians = out.hessian.as_mut_slice().chunks_exact_mut(nz * nz);
         for ((z, gradient), hessian) in z.chunks_exact(nz).zip(gradients).zip(hessians) {
-            for i in 0..nz {
-                gradient[i] = 2.0 * weights[i] * (z[i] - target[i]);
-                for j in 0..nz {
-                    hessian[i * nz + j] = if i == j { 2.0 * weights[i] } else { 0.0 };
-                }
-            }
+            expand_squares(weights, z, target, gradient, hessian);
         }
     }
 }

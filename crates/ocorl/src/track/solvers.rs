@@ -5,7 +5,7 @@ use super::receding::{Receding, Segment, SolveError, Solver};
 use super::reference::Reference;
 use crate::linalg::{Blocks, Points, Quadratization};
 use crate::plan::{Guess, Ilqr, Problem, Settings, Transcription};
-use crate::system::{Bounds, Cost, Dims, Dynamics};
+use crate::system::{Bounds, Cost, Dims, Dynamics, expand_squares, weighted_squares};
 use std::sync::Arc;
 
 /// How the paper's tracking problem is posed.
@@ -132,7 +132,7 @@ impl Cost for TrackingCost {
         let n = self.weights.len();
         let points = z.as_slice().chunks_exact(n).zip(self.targets.chunks_exact(n));
         for ((z, target), out) in points.zip(out) {
-            *out = (0..n).map(|i| self.weights[i] * (z[i] - target[i]) * (z[i] - target[i])).sum();
+            *out = weighted_squares(&self.weights, z, target);
         }
     }
 
@@ -140,19 +140,14 @@ impl Cost for TrackingCost {
         let n = self.weights.len();
         out.resize(n, z.len());
         self.running(times, z, &mut out.value);
-        out.hessian.as_mut_slice().fill(0.0);
         for (k, target) in self.targets.chunks_exact(n).enumerate() {
-            let (z, gradient, hessian) = (z.at(k), out.gradient.at_mut(k), out.hessian.at_mut(k));
-            for i in 0..n {
-                gradient[i] = 2.0 * self.weights[i] * (z[i] - target[i]);
-                hessian[i * n + i] = 2.0 * self.weights[i];
-            }
+            let (gradient, hessian) = (out.gradient.at_mut(k), out.hessian.at_mut(k));
+            expand_squares(&self.weights, z.at(k), target, gradient, hessian);
         }
     }
 
     fn terminal(&self, _time: f64, state: &[f64]) -> f64 {
-        let deviations = state.iter().zip(&self.end);
-        deviations.zip(&self.weights).map(|((x, end), q)| q * (x - end) * (x - end)).sum()
+        weighted_squares(&self.weights, state, &self.end)
     }
 
     fn quadratize_terminal(
@@ -162,11 +157,7 @@ impl Cost for TrackingCost {
         gradient: &mut [f64],
         hessian: &mut [f64],
     ) -> f64 {
-        hessian.fill(0.0);
-        for i in 0..self.states {
-            gradient[i] = 2.0 * self.weights[i] * (state[i] - self.end[i]);
-            hessian[i * self.states + i] = 2.0 * self.weights[i];
-        }
+        expand_squares(&self.weights, state, &self.end, gradient, hessian);
         self.terminal(time, state)
     }
 }
