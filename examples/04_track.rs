@@ -11,7 +11,7 @@ use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let model = Benchmark::find("pendulum")?;
-    let plan = continuous(&model, &BaselineSettings::default())?.plan;
+    let plan = continuous(&model, &BaselineSettings::default(), &[])?.plan;
     let reference = || Reference::new(plan.clone(), model.dynamics().as_mut(), &model.task.angles);
     let ladder = || LadderSettings::of(&model.task);
     let (task, horizon) = (&model.task, model.settings.tracking_horizon);

@@ -15,6 +15,7 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   test            Format, lints, tests, examples, README, documentation, instruction counts
+  readme          Only the commands and the code of README.md
   gate            Compare the instructions of fixed problems with tests/golden/instructions.toml
   gate --update   Write that file anew
 ";
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => steps::test(),
+        ["readme"] => readme::check().map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate"] => gate::run(false).map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate", "--update"] => gate::run(true).map(|outcome| tell(&format!("{outcome}\n"))),
         [] | ["help" | "--help" | "-h"] => {

@@ -5,8 +5,8 @@
 //! (which goes to standard error) is left out.
 //! A `rust` block must stand in one of the examples, up to its indentation; those are run anyway.
 
-use crate::run::{build, output, root};
-use crate::steps::{Outcome, program};
+use crate::run::{output, root};
+use crate::steps::{Outcome, release};
 use crate::tell;
 use std::process::Command;
 
@@ -17,8 +17,9 @@ const EXAMPLE: &str = "$ cargo run --release -p ocorl --example ";
 pub(crate) fn check() -> Result<Outcome, String> {
     let text =
         std::fs::read_to_string(root().join("README.md")).map_err(|error| format!("README.md: {error}"))?;
-    let program = program()?;
-    let examples = build(&["build", "--release", "--package", "ocorl", "--examples"])?;
+    let built = release()?;
+    let find = |name: &str| built.iter().find(|(built, _)| built == name).map(|(_, path)| path);
+    let program = find("ocorl").ok_or("cargo built no program called ocorl")?;
     // Plots that README asks for are written beside the program, not into the repository.
     let folder = program.with_file_name("readme");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -26,14 +27,13 @@ pub(crate) fn check() -> Result<Outcome, String> {
         tell(&format!("  {line}\n"));
         let mut run = match (line.strip_prefix(PROGRAM), line.strip_prefix(EXAMPLE)) {
             (Some(arguments), _) => {
-                let mut run = Command::new(&program);
+                let mut run = Command::new(program);
                 run.args(arguments.split_whitespace());
                 run
             }
-            (_, Some(name)) => match examples.iter().find(|(example, _)| example == name) {
-                Some((_, path)) => Command::new(path),
-                None => return Err(format!("README.md asks for the example {name}, which there is not")),
-            },
+            (_, Some(name)) => Command::new(
+                find(name).ok_or(format!("README.md asks for an example '{name}'; there is none"))?,
+            ),
             _ => continue,
         };
         run.current_dir(&folder);

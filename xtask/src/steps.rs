@@ -91,7 +91,7 @@ fn doc_tests() -> Result<Outcome, String> {
 
 /// Every file in `examples/` is built and run.
 fn examples() -> Result<Outcome, String> {
-    let built = build(&["build", "--release", "--package", "ocorl", "--examples"])?;
+    let built = release()?;
     let files = std::fs::read_dir(root().join("examples")).map_err(|error| format!("examples/: {error}"))?;
     let mut names: Vec<String> = files
         .filter_map(|file| file.ok()?.path().file_name()?.to_str()?.strip_suffix(".rs").map(String::from))
@@ -120,9 +120,7 @@ fn documentation() -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// The program, built as README builds it.
-pub(crate) fn program() -> Result<PathBuf, String> {
-    let built = build(&["build", "--release", "--package", "ocorl-cli"])?;
-    let program = built.into_iter().find(|(name, _)| name == "ocorl");
-    program.map(|(_, path)| path).ok_or_else(|| "cargo built no program called ocorl".into())
+/// The program and the examples, built for use. Together, so that the library is compiled once.
+pub(crate) fn release() -> Result<Vec<(String, PathBuf)>, String> {
+    build(&["build", "--release", "--package", "ocorl-cli", "--package", "ocorl", "--bins", "--examples"])
 }

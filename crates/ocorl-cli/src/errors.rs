@@ -130,7 +130,8 @@ impl From<BenchmarkError> for Failure {
         let failure = Failure::usage(error.to_string());
         match &error {
             BenchmarkError::UnknownParameter { system, name, known }
-            | BenchmarkError::UnknownQuantity { system, name, known } => {
+            | BenchmarkError::UnknownQuantity { system, name, known }
+            | BenchmarkError::UnknownState { system, name, known } => {
                 failure.suggest(name, known.split(", "), &format!("ocorl list {system}"))
             }
             _ => failure,

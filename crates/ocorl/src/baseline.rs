@@ -17,6 +17,9 @@ use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, T
 use crate::system::{Benchmark, BenchmarkError};
 use crate::track::{Feedback, Hold, LadderSettings, MpcSettings, Reference, mpc, replan};
 
+/// Least integration steps in a hold, however coarse the plan.
+const HOLD_SUBSTEPS: usize = 20;
+
 /// Which policy follows the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Tracker {
@@ -120,17 +123,25 @@ pub enum BaselineError {
 /// All baselines of `benchmark`.
 pub fn all(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Baselines, BaselineError> {
     check(benchmark, settings)?;
-    let continuous = continuous(benchmark, settings)?;
+    let mut continuous = continuous(benchmark, settings, &[])?;
     let held_reference = held_as_reference(benchmark, settings)?;
-    let seeds = [&continuous.plan, &held_reference.plan];
-    let held = held(benchmark, settings, &seeds)?;
+    let held = held(benchmark, settings, &[&continuous.plan, &held_reference.plan])?;
+    if held.cost < continuous.plan.cost {
+        // Free control can do at least what a hold does: the plan is in a poor valley, the hold in a better one.
+        continuous = self::continuous(benchmark, settings, &[&held.plan])?;
+    }
     Ok(Baselines { continuous, held_reference, held })
 }
 
-/// The best control in continuous time: planned on a fine grid, followed, and integrated tightly.
-pub fn continuous(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Continuous, BaselineError> {
+/// The best control in continuous time: planned on a fine grid, followed, and integrated tightly. The plans in `seeds` are
+/// starts beside a constant and three random ones.
+pub fn continuous(
+    benchmark: &Benchmark,
+    settings: &BaselineSettings,
+    seeds: &[&Plan],
+) -> Result<Continuous, BaselineError> {
     check(benchmark, settings)?;
-    let plan = fine_plan(benchmark, settings).map_err(|source| no_plan(benchmark, source))?;
+    let plan = fine_plan(benchmark, settings, seeds).map_err(|source| no_plan(benchmark, source))?;
     let ladder = LadderSettings::of(&benchmark.task);
     let open_loop = run(benchmark, &mut Hold::new(&plan, ladder.clone()))?;
     let reference = Reference::new(plan.clone(), benchmark.dynamics().as_mut(), &benchmark.task.angles);
@@ -151,10 +162,12 @@ pub fn continuous(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<
 }
 
 /// Several starts on a coarse grid, the best refined on the fine one.
-fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Plan, PlanError> {
+fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings, seeds: &[&Plan]) -> Result<Plan, PlanError> {
     let coarse = settings.intervals.div_ceil(4).max(1);
     let safe = &benchmark.task.safe_control;
-    let mut starts = vec![Start::constant(safe, coarse)];
+    let grid = uniform_grid(benchmark.task.horizon, coarse);
+    let mut starts: Vec<Start> = seeds.iter().map(|plan| resample(plan, &grid)).collect();
+    starts.push(Start::constant(safe, coarse));
     let stream = Stream::root(settings.seed).child("baseline").child(benchmark.name);
     starts.extend((0..3).map(|i| Start::random(safe, 0.1, 2.0, coarse, &mut stream.index(i).rng())));
     let task = &benchmark.task;
@@ -209,8 +222,10 @@ pub fn held(
     let task = &benchmark.task;
     let holds = holds(benchmark, settings);
     let times = uniform_grid(task.horizon, holds);
-    let transcription =
-        Transcription { substeps: settings.intervals.div_ceil(holds), ..Transcription::default() };
+    let transcription = Transcription {
+        substeps: settings.intervals.div_ceil(holds).max(HOLD_SUBSTEPS),
+        ..Transcription::default()
+    };
     let problem = Problem { transcription, ..Problem::of(task, &times) };
     let mut starts: Vec<Start> = seeds.iter().map(|plan| resample(plan, &times)).collect();
     starts.push(Start::constant(&task.safe_control, holds));

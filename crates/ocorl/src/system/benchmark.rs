@@ -141,6 +141,16 @@ pub enum BenchmarkError {
         /// What there is.
         known: String,
     },
+    /// No state has this name.
+    #[error("{system} has no state '{name}' (it has: {known})")]
+    UnknownState {
+        /// The system.
+        system: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
     /// f is not finite at the start: the parameters or the start leave its domain.
     #[error(
         "the dynamics of {system} are not finite at the start x = {state:?}, u = {control:?}: ẋ = {derivative:?}"
@@ -226,10 +236,11 @@ impl Benchmark {
 
     /// Replaces one coordinate of x(0).
     pub fn set_start(&mut self, name: &str, value: f64) -> Result<(), BenchmarkError> {
-        match self.task.states.iter().position(|q| q.name == name) {
-            Some(i) => self.task.initial_state[i] = value,
-            None => return Err(self.unknown_quantity(name)),
-        }
+        let Some(i) = self.task.states.iter().position(|q| q.name == name) else {
+            let known = self.task.states.iter().map(|q| q.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(BenchmarkError::UnknownState { system: self.name, name: name.into(), known });
+        };
+        self.task.initial_state[i] = value;
         self.validate()
     }
 

@@ -147,7 +147,7 @@ fn legend(settings: &BaselineSettings) -> String {
     format!(
         "\
 open loop, tracked  the best plan's cost on the true system: as planned, and followed {follower}
-as paper, best      inputs held: computed as the authors' program does, and the exact optimum
+as paper, best      inputs held: computed as the authors' program does, and the best found
 paper, diff         Table 1 (known model) in its units, and how much more ours is; - if not comparable
 "
     )
