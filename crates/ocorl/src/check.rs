@@ -101,7 +101,7 @@ pub fn cost(c: &dyn Cost, scale: f64, rng: &mut Rng) -> Result<(), Violation> {
                 out.copy_from_slice(q.gradient.at(0));
             });
             for row in 0..n {
-                let found = quadratic.hessian.at(i)[column * n + row];
+                let found = quadratic.hessian_at(i)[column * n + row];
                 derivative("∇²c", row, column, point, found, gradient[row])?;
             }
         }

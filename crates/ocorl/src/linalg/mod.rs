@@ -178,15 +178,30 @@ pub struct Quadratization {
     pub value: Vec<f64>,
     /// ∇c(zᵢ) in block `i`.
     pub gradient: Blocks,
-    /// ∇²c(zᵢ) in block `i`, dim(z) × dim(z), symmetric.
+    /// ∇²c(zᵢ), dim(z) × dim(z), symmetric: in block `i`, or in the only block if it is the same at every point.
     pub hessian: Blocks,
 }
 
 impl Quadratization {
-    /// Makes room for `count` points of `inputs` numbers.
+    /// Makes room for `count` points of `inputs` numbers, with a Hessian for each.
     pub fn resize(&mut self, inputs: usize, count: usize) {
+        self.resize_shared(inputs, count);
+        self.hessian.resize(inputs * inputs, count);
+    }
+
+    /// Makes room for `count` points that share one Hessian: a quadratic function needs no more, and the memory a planner
+    /// goes through shrinks by half.
+    pub fn resize_shared(&mut self, inputs: usize, count: usize) {
         self.value.resize(count, 0.0);
         self.gradient.resize(inputs, count);
-        self.hessian.resize(inputs * inputs, count);
+        self.hessian.resize(inputs * inputs, 1);
+    }
+
+    /// ∇²c(zᵢ).
+    #[inline(always)]
+    pub fn hessian_at(&self, i: usize) -> &[f64] {
+        let size = self.hessian.size();
+        let start = if self.hessian.as_slice().len() == size { 0 } else { i * size };
+        &self.hessian.as_slice()[start..start + size]
     }
 }

@@ -124,7 +124,7 @@ impl<'a> Interval<'a> {
         let (nx, nz) = (shape.nx(), shape.nz());
         let (single, h) = (stages.weights.len() == 1, stages.length);
         let (jacobian, gradient, hessian) = if single {
-            (stages.jacobian, stages.gradient, stages.hessian)
+            (stages.jacobian, stages.gradient, stages.hessian(0))
         } else {
             (&*composed.jacobian, &*composed.gradient, &*composed.hessian)
         };
@@ -229,7 +229,8 @@ fn stages<'a, S: Shape>(shape: S, problem: &Problem<'_>, e: &'a Expansion, k: us
         weights: &e.fractions,
         jacobian: &e.dynamics.jacobian.as_slice()[from * nx * nz..to * nx * nz],
         gradient: &e.cost.gradient.as_slice()[from * nz..to * nz],
-        hessian: &e.cost.hessian.as_slice()[from * nz * nz..to * nz * nz],
+        cost: &e.cost,
+        first: from,
     }
 }
 

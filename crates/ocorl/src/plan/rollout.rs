@@ -147,13 +147,14 @@ fn integrate<S: Shape>(
     let (nx, nz) = (shape.nx(), shape.nz());
     let Tableau { a, b, .. } = problem.transcription.integrator.tableau();
     let substeps = problem.transcription.substeps;
-    let step = (problem.times[k + 1] - problem.times[k]) / substeps as f64;
-    let first = k * substeps * b.len() * nz;
-    let points = &mut out.points.as_mut_slice()[first..first + substeps * b.len() * nz];
+    let length = problem.times[k + 1] - problem.times[k];
+    let step = if substeps == 1 { length } else { length / substeps as f64 };
+    let points = out.points.as_mut_slice();
     let x = x.get_mut();
-    for points in points.chunks_exact_mut(b.len() * nz) {
+    for substep in k * substeps..(k + 1) * substeps {
         for (stage, row) in a.iter().enumerate() {
-            let z = &mut points[stage * nz..(stage + 1) * nz];
+            let first = (substep * b.len() + stage) * nz;
+            let z = &mut points[first..first + nz];
             z[..nx].copy_from_slice(x);
             z[nx..].copy_from_slice(u.get());
             for (j, &a) in row.iter().enumerate() {

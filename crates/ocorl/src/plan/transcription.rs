@@ -11,6 +11,7 @@
 //!
 //! The Hessian leaves out ∂²xₛ/∂z² (Gauss–Newton), as iLQR does for the dynamics.
 
+use crate::linalg::Quadratization;
 use crate::linalg::small::{Shape, axpy};
 use crate::simulate::{Integrator, Tableau};
 
@@ -83,8 +84,18 @@ pub(super) struct Stages<'a> {
     pub(super) jacobian: &'a [f64],
     /// ∇c at each stage.
     pub(super) gradient: &'a [f64],
-    /// ∇²c at each stage.
-    pub(super) hessian: &'a [f64],
+    /// c at all stages of all intervals, for ∇²c.
+    pub(super) cost: &'a Quadratization,
+    /// Index there of this interval's first stage.
+    pub(super) first: usize,
+}
+
+impl<'a> Stages<'a> {
+    /// ∇²c at stage `s`.
+    #[inline(always)]
+    pub(super) fn hessian(&self, s: usize) -> &'a [f64] {
+        self.cost.hessian_at(self.first + s)
+    }
 }
 
 /// The quadratic model of one interval: x⁺ = F(z), l(z), with z = (x_k, u_k).
@@ -133,7 +144,7 @@ impl IntervalModel {
         for (out, c) in gradient.iter_mut().zip(&stages.gradient[..nz]) {
             *out = weight * c;
         }
-        for (out, c) in hessian.iter_mut().zip(&stages.hessian[..nz * nz]) {
+        for (out, c) in hessian.iter_mut().zip(stages.hessian(0)) {
             *out = weight * c;
         }
         jacobian.fill(0.0);
@@ -162,7 +173,7 @@ impl IntervalModel {
                 let weight = stages.weights[s] * stages.length;
                 if s > 0 && weight != 0.0 {
                     let c_gradient = &stages.gradient[s * nz..(s + 1) * nz];
-                    let c_hessian = &stages.hessian[s * nz * nz..(s + 1) * nz * nz];
+                    let c_hessian = stages.hessian(s);
                     pull_back_gradient(shape, weight, c_gradient, point, gradient);
                     pull_back_hessian(shape, weight, c_hessian, point, &mut self.scratch.product, hessian);
                 }

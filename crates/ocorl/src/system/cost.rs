@@ -15,7 +15,7 @@ pub trait Cost: Send + Sync {
     /// c(tᵢ, zᵢ) into `out[i]`.
     fn running(&self, times: &[f64], z: Points<'_>, out: &mut [f64]);
 
-    /// c, its gradient and its Hessian at each (tᵢ, zᵢ).
+    /// c, its gradient and its Hessian at each (tᵢ, zᵢ); resizes `out`.
     fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut Quadratization);
 
     /// c_T(t, x).
@@ -101,7 +101,7 @@ impl Cost for QuadraticCost {
     }
 
     fn quadratize(&self, _times: &[f64], z: Points<'_>, out: &mut Quadratization) {
-        out.resize(self.weights.len(), z.len());
+        out.resize_shared(self.weights.len(), z.len());
         specialized(self.dims(), Quadratize { cost: self, z: z.as_slice(), out });
     }
 
@@ -116,7 +116,8 @@ impl Cost for QuadraticCost {
         gradient: &mut [f64],
         hessian: &mut [f64],
     ) -> f64 {
-        expand_squares(&self.terminal, state, &self.target, gradient, hessian);
+        squares_gradient(&self.terminal, state, &self.target, gradient);
+        squares_hessian(&self.terminal, hessian);
         self.terminal(time, state)
     }
 }
@@ -131,21 +132,20 @@ pub(crate) fn weighted_squares(weights: &[f64], z: &[f64], target: &[f64]) -> f6
     sum
 }
 
-/// Gradient and Hessian of [`weighted_squares`].
+/// Gradient of [`weighted_squares`].
 #[inline(always)]
-pub(crate) fn expand_squares(
-    weights: &[f64],
-    z: &[f64],
-    target: &[f64],
-    gradient: &mut [f64],
-    hessian: &mut [f64],
-) {
-    let n = z.len();
-    for i in 0..n {
+pub(crate) fn squares_gradient(weights: &[f64], z: &[f64], target: &[f64], gradient: &mut [f64]) {
+    for i in 0..z.len() {
         gradient[i] = 2.0 * weights[i] * (z[i] - target[i]);
-        for j in 0..n {
-            hessian[i * n + j] = if i == j { 2.0 * weights[i] } else { 0.0 };
-        }
+    }
+}
+
+/// Hessian of [`weighted_squares`].
+pub(crate) fn squares_hessian(weights: &[f64], hessian: &mut [f64]) {
+    let n = weights.len();
+    hessian.fill(0.0);
+    for i in 0..n {
+        hessian[i * n + i] = 2.0 * weights[i];
     }
 }
 
@@ -183,10 +183,9 @@ impl Kernel for Quadratize<'_> {
         let Quadratize { cost, z, out } = self;
         Running { cost, z, out: &mut out.value }.run(shape);
         let (weights, target) = (&cost.weights[..nz], &cost.target[..nz]);
-        let gradients = out.gradient.as_mut_slice().chunks_exact_mut(nz);
-        let hessians = out.hessian.as_mut_slice().chunks_exact_mut(nz * nz);
-        for ((z, gradient), hessian) in z.chunks_exact(nz).zip(gradients).zip(hessians) {
-            expand_squares(weights, z, target, gradient, hessian);
+        for (z, gradient) in z.chunks_exact(nz).zip(out.gradient.as_mut_slice().chunks_exact_mut(nz)) {
+            squares_gradient(weights, z, target, gradient);
         }
+        squares_hessian(weights, out.hessian.as_mut_slice());
     }
 }

@@ -40,7 +40,7 @@ pub use bicycle::Bicycle;
 pub use cancer_treatment::CancerTreatment;
 pub use cart_pole::CartPole;
 pub use cost::{Cost, QuadraticCost};
-pub(crate) use cost::{expand_squares, weighted_squares};
+pub(crate) use cost::{squares_gradient, squares_hessian, weighted_squares};
 pub use exact::{ExactJacobian, VectorField};
 pub use furuta_pendulum::FurutaPendulum;
 pub use glucose_in_blood::GlucoseInBlood;

@@ -5,7 +5,7 @@ use super::receding::{Receding, Segment, SolveError, Solver};
 use super::reference::Reference;
 use crate::linalg::{Blocks, Points, Quadratization};
 use crate::plan::{Guess, Ilqr, Problem, Settings, Transcription};
-use crate::system::{Bounds, Cost, Dims, Dynamics, expand_squares, weighted_squares};
+use crate::system::{Bounds, Cost, Dims, Dynamics, squares_gradient, squares_hessian, weighted_squares};
 use std::sync::Arc;
 
 /// How the paper's tracking problem is posed.
@@ -138,12 +138,12 @@ impl Cost for TrackingCost {
 
     fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut Quadratization) {
         let n = self.weights.len();
-        out.resize(n, z.len());
+        out.resize_shared(n, z.len());
         self.running(times, z, &mut out.value);
         for (k, target) in self.targets.chunks_exact(n).enumerate() {
-            let (gradient, hessian) = (out.gradient.at_mut(k), out.hessian.at_mut(k));
-            expand_squares(&self.weights, z.at(k), target, gradient, hessian);
+            squares_gradient(&self.weights, z.at(k), target, out.gradient.at_mut(k));
         }
+        squares_hessian(&self.weights, out.hessian.as_mut_slice());
     }
 
     fn terminal(&self, _time: f64, state: &[f64]) -> f64 {
@@ -157,7 +157,8 @@ impl Cost for TrackingCost {
         gradient: &mut [f64],
         hessian: &mut [f64],
     ) -> f64 {
-        expand_squares(&self.weights, state, &self.end, gradient, hessian);
+        squares_gradient(&self.weights, state, &self.end, gradient);
+        squares_hessian(&self.weights[..self.states], hessian);
         self.terminal(time, state)
     }
 }
