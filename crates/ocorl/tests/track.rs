@@ -128,6 +128,21 @@ fn an_angle_that_wraps_is_no_deviation() {
 }
 
 #[test]
+fn before_it_is_prepared_a_policy_gives_the_safe_control_within_limits() {
+    let mut b = Benchmark::find("pendulum").unwrap();
+    let plan = plan(&b, 50);
+    // Zero, the safe control, is outside.
+    b.task.control_bounds = Bounds { lower: vec![0.5], upper: vec![1.0] };
+    let mut all = policies(&b, &plan);
+    all.push(("hold", Box::new(Hold::new(&plan, LadderSettings::of(&b.task)))));
+    for (label, mut policy) in all {
+        let mut u = [9.0];
+        policy.control(0.0, &[3.0, 0.0], &mut u);
+        assert_eq!(u, [0.5], "{label}");
+    }
+}
+
+#[test]
 fn after_the_plan_comes_the_safe_control() {
     let b = Benchmark::find("quadrotor-2d").unwrap();
     let plan = plan(&b, 50);

@@ -17,13 +17,9 @@ pub struct Hold {
 impl Hold {
     /// Holds `plan`'s controls.
     pub fn new(plan: &crate::plan::Plan, settings: LadderSettings) -> Self {
-        let held = settings.safe_control.clone();
-        Hold {
-            times: plan.times.clone(),
-            controls: plan.controls.clone(),
-            ladder: Ladder::new(settings),
-            held,
-        }
+        let ladder = Ladder::new(settings);
+        let held = ladder.safe_control().to_vec();
+        Hold { times: plan.times.clone(), controls: plan.controls.clone(), ladder, held }
     }
 }
 
@@ -47,6 +43,7 @@ impl Policy for Hold {
 /// Time-varying feedback: u = u_k + K_k (x − x̄(t)), continuous in the state, limited.
 ///
 /// Nothing is solved online; a table of the plan's nodes is all it needs. After the plan's end it gives the safe control.
+/// It acts continuously, so a rate limit does not apply.
 #[derive(Clone, Debug)]
 pub struct Feedback {
     reference: Reference,
@@ -89,7 +86,7 @@ impl Policy for Feedback {
             }
             None => out.copy_from_slice(self.ladder.safe_control()),
         }
-        self.ladder.guard(time, out);
+        self.ladder.limit(out);
     }
 }
 

@@ -89,14 +89,21 @@ impl Ladder {
         &self.settings.safe_control
     }
 
-    /// Makes `control` fit to leave: non-finite entries become safe, the rate is limited, the limits are kept.
-    pub fn guard(&mut self, time: f64, control: &mut [f64]) {
-        let LadderSettings { bounds, safe_control, max_rate, .. } = &self.settings;
-        for (u, safe) in control.iter_mut().zip(safe_control) {
+    /// Non-finite entries become safe, the limits are kept. For laws that act continuously, where a rate has no meaning.
+    pub fn limit(&self, control: &mut [f64]) {
+        for (u, safe) in control.iter_mut().zip(&self.settings.safe_control) {
             if !u.is_finite() {
                 *u = *safe;
             }
         }
+        self.settings.bounds.clamp(control);
+    }
+
+    /// Makes a control that is held from `time` on fit to leave: non-finite entries become safe, the rate is limited, the
+    /// limits are kept.
+    pub fn guard(&mut self, time: f64, control: &mut [f64]) {
+        self.limit(control);
+        let LadderSettings { bounds, max_rate, .. } = &self.settings;
         if let (Some(rate), Some((before, last))) = (max_rate, &self.last) {
             let elapsed = (time - before).max(0.0);
             for i in 0..control.len() {

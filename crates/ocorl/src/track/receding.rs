@@ -86,12 +86,13 @@ impl<S: Solver> Receding<S> {
     pub fn new(reference: Reference, solver: S, period: f64, settings: LadderSettings) -> Self {
         assert!(period > 0.0 && period.is_finite(), "the control period must be positive, not {period}");
         let nx = reference.plan.dims().state;
-        let held = settings.safe_control.clone();
+        let ladder = Ladder::new(settings);
+        let held = ladder.safe_control().to_vec();
         Receding {
             reference,
             solver,
             period,
-            ladder: Ladder::new(settings),
+            ladder,
             next_update: f64::NEG_INFINITY,
             rung: Rung::Safe,
             segment: None,
