@@ -406,10 +406,7 @@ impl Dynamics for Hostile {
     fn dims(&self) -> ocorl::system::Dims {
         ocorl::system::Dims { state: 3, control: 2 }
     }
-    fn derivative(&mut self, z: Points<'_>, out: &mut [f64]) {
-        for i in 0..z.len() {
-            let _ = z.at(i);
-        }
+    fn derivative(&mut self, _: Points<'_>, out: &mut [f64]) {
         for o in out {
             *o = wild(&mut self.0);
         }

@@ -6,6 +6,23 @@
 
 pub mod small;
 
+/// Numbers of states and controls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dims {
+    /// dₓ
+    pub state: usize,
+    /// dᵤ
+    pub control: usize,
+}
+
+impl Dims {
+    /// Dimension of z = (x, u).
+    #[inline]
+    pub fn point(self) -> usize {
+        self.state + self.control
+    }
+}
+
 /// A batch of points, one per column.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {

@@ -4,7 +4,7 @@
 //! sizes are constants and the compiler unrolls and vectorises. All loops run along contiguous columns and add
 //! in a fixed order, so fixed and run-time sizes give the same bits.
 
-use crate::system::Dims;
+use super::Dims;
 use pulp::{Arch, Simd, WithSimd};
 
 /// Numbers of states and controls, known to the compiler or not, and the memory that fits them.

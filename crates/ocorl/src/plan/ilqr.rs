@@ -239,22 +239,18 @@ impl Ilqr {
         let mut gradient_norm = f64::INFINITY;
         for _ in 0..self.settings.max_iterations {
             self.linearize(f, problem);
-            let (promise, step) = loop {
-                match self.backward(f.dims(), problem, regularization) {
-                    Some(promise) => {
-                        gradient_norm = promise.gradient_norm;
-                        if self.is_converged(&promise) {
-                            self.record(gradient_norm, 0.0, regularization);
-                            return (Outcome::Converged, gradient_norm);
-                        }
-                        let decrease = promise.decrease(1.0) / (1.0 + self.current.cost.abs());
-                        if let Some(step) = self.search(f, problem, &promise, first.length(decrease)) {
-                            first.learn(step);
-                            break (promise, step);
-                        }
+            let step = loop {
+                if let Some(promise) = self.backward(f.dims(), problem, regularization) {
+                    gradient_norm = promise.gradient_norm;
+                    if self.is_converged(&promise) {
+                        self.record(gradient_norm, 0.0, regularization);
+                        return (Outcome::Converged, gradient_norm);
                     }
-                    None if regularization >= REGULARIZATION.1 => return (Outcome::Stalled, gradient_norm),
-                    None => {}
+                    let decrease = promise.decrease(1.0) / (1.0 + self.current.cost.abs());
+                    if let Some(step) = self.search(f, problem, &promise, first.length(decrease)) {
+                        first.learn(step);
+                        break step;
+                    }
                 }
                 if regularization >= REGULARIZATION.1 {
                     self.record(gradient_norm, 0.0, regularization);
@@ -262,7 +258,7 @@ impl Ilqr {
                 }
                 regularization = (regularization * 10.0).max(REGULARIZATION.0);
             };
-            self.record(promise.gradient_norm, step, regularization);
+            self.record(gradient_norm, step, regularization);
             if step > 0.5 {
                 regularization *= 0.1;
                 if regularization < REGULARIZATION.0 {

@@ -53,24 +53,8 @@ pub use race_car::RaceCar;
 pub use task::{Bounds, Quantity, Task, TaskError};
 pub use van_der_pol::VanDerPol;
 
+pub use crate::linalg::Dims;
 use crate::linalg::{Linearization, Points};
-
-/// Numbers of states and controls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dims {
-    /// dₓ
-    pub state: usize,
-    /// dᵤ
-    pub control: usize,
-}
-
-impl Dims {
-    /// Dimension of z = (x, u).
-    #[inline]
-    pub fn point(self) -> usize {
-        self.state + self.control
-    }
-}
 
 /// A controlled vector field ẋ = f(x, u). `&mut self` is for scratch memory only: same input, same output.
 ///
