@@ -9,6 +9,8 @@
 //! | [`random`] | named random streams |
 //! | [`system`] | dynamics, costs, tasks; the benchmark systems, one file each |
 //! | [`simulate`] | integrators, policies, closed-loop runs with one typed outcome each |
+//! | [`measurements`] | the data: states and controls with measured derivatives |
+//! | [`model`] | what is known of f: Gaussian processes with Jacobians, calibrated confidence, function samples |
 //! | [`plan`] | iLQR over any dynamics and cost |
 //! | [`track`] | policies that follow a plan, behind a ladder of fallbacks |
 //! | [`baseline`] | what is attainable with the true model: best continuous control, best zero-order hold |
@@ -24,6 +26,8 @@ pub mod baseline;
 pub mod check;
 pub mod dual;
 pub mod linalg;
+pub mod measurements;
+pub mod model;
 pub mod plan;
 pub mod random;
 pub mod real;

@@ -1,10 +1,17 @@
-//! Points in columns, and the small dense algebra of the planner.
+//! Points in columns, the small dense algebra of the planner, the large one of the statistical model.
 //!
 //! A point z = (x, u) is a column; a batch is `dim × n`, column after column in one slice. A Jacobian is stored
 //! by gradients: ∇fⱼ is one contiguous column of length dim(z), so the products of the planner's backward pass
 //! run along contiguous memory.
 
+mod cholesky;
+pub(crate) mod dense;
+mod rows;
 pub mod small;
+pub mod vector;
+
+pub use cholesky::Cholesky;
+pub use rows::{Rows, RowsRef};
 
 /// Numbers of states and controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

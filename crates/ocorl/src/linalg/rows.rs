@@ -1,0 +1,150 @@
+//! Points stored coordinate by coordinate, so that one point against many is a loop along contiguous memory.
+
+use super::Points;
+
+/// Points in rows: all first coordinates, then all second ones, … with room to append.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    data: Vec<f64>,
+    dim: usize,
+    len: usize,
+    capacity: usize,
+}
+
+impl Rows {
+    /// No points of `dim` coordinates.
+    pub fn new(dim: usize) -> Self {
+        Rows { data: Vec::new(), dim, len: 0, capacity: 0 }
+    }
+
+    /// Takes the columns of `points`.
+    pub fn from_points(points: Points<'_>) -> Self {
+        let mut rows = Rows::new(points.dim());
+        rows.append(points);
+        rows
+    }
+
+    /// Appends columns. Amortised O(dim · count).
+    pub fn append(&mut self, points: Points<'_>) {
+        assert_eq!(points.dim(), self.dim, "points of {} coordinates, not {}", self.dim, points.dim());
+        self.reserve(self.len + points.len());
+        for i in 0..points.len() {
+            for (d, value) in points.at(i).iter().enumerate() {
+                self.data[d * self.capacity + self.len + i] = *value;
+            }
+        }
+        self.len += points.len();
+    }
+
+    fn reserve(&mut self, needed: usize) {
+        if needed <= self.capacity {
+            return;
+        }
+        let capacity = if self.capacity == 0 { needed } else { needed.max(2 * self.capacity) };
+        let mut data = vec![0.0; self.dim * capacity];
+        for d in 0..self.dim {
+            data[d * capacity..d * capacity + self.len].copy_from_slice(self.view().row(d));
+        }
+        (self.data, self.capacity) = (data, capacity);
+    }
+
+    /// Keeps the points whose index `keep` accepts, in order.
+    pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let kept: Vec<usize> = (0..self.len).filter(|&i| keep(i)).collect();
+        for row in self.data.chunks_exact_mut(self.capacity.max(1)) {
+            for (to, &from) in kept.iter().enumerate() {
+                row[to] = row[from];
+            }
+        }
+        self.len = kept.len();
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if there is no point.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Coordinates of a point.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// All points.
+    pub fn view(&self) -> RowsRef<'_> {
+        RowsRef { data: &self.data, stride: self.capacity, dim: self.dim, start: 0, len: self.len }
+    }
+
+    /// The `i`-th point into `out`.
+    pub fn copy_point(&self, i: usize, out: &mut [f64]) {
+        for (d, value) in out.iter_mut().enumerate() {
+            *value = self.data[d * self.capacity + i];
+        }
+    }
+}
+
+/// A range of the points of [`Rows`].
+#[derive(Clone, Copy, Debug)]
+pub struct RowsRef<'a> {
+    data: &'a [f64],
+    stride: usize,
+    dim: usize,
+    start: usize,
+    len: usize,
+}
+
+impl<'a> RowsRef<'a> {
+    /// The points from `start` on.
+    pub fn from(self, start: usize) -> Self {
+        assert!(start <= self.len, "from {start} of {} points", self.len);
+        RowsRef { start: self.start + start, len: self.len - start, ..self }
+    }
+
+    /// Coordinate `d` of all points.
+    #[inline(always)]
+    pub fn row(&self, d: usize) -> &'a [f64] {
+        &self.data[d * self.stride + self.start..][..self.len]
+    }
+
+    /// Coordinates of a point.
+    #[inline(always)]
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Number of points.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if there is no point.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appending_keeps_the_points_and_retaining_their_order() {
+        let mut rows = Rows::new(2);
+        let columns: Vec<f64> = (0..14).map(f64::from).collect();
+        for pair in columns.chunks_exact(2) {
+            rows.append(Points::new(pair, 2));
+        }
+        assert_eq!(rows.view().row(0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
+        rows.retain(|i| i % 3 != 1);
+        assert_eq!(rows.view().row(1), [1.0, 5.0, 7.0, 11.0, 13.0]);
+        assert_eq!(rows.view().from(3).row(0), [10.0, 12.0]);
+        let mut point = [0.0; 2];
+        rows.copy_point(1, &mut point);
+        assert_eq!(point, [4.0, 5.0]);
+    }
+}

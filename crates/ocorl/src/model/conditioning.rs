@@ -1,0 +1,506 @@
+//! A Gaussian process of one output, conditioned on data: exactly, or through inducing points.
+//!
+//! Both are of the form (in standardised units)
+//!
+//!     μ(z) = k(z)ᵀ α,   σ²(z) = k(z, z) − k(z)ᵀ A k(z)
+//!
+//! with k(z) the covariances with the data, or with the inducing points. Exactly: A = (K + N)⁻¹ = L⁻ᵀ L⁻¹, α = A y.
+
+use super::kernels::{Against, Covariance};
+use super::pool::Pool;
+use super::targets::Targets;
+use crate::linalg::dense::{self, Matrix};
+use crate::linalg::{Cholesky, Points, Rows, vector};
+use crate::random::Rng;
+
+/// Fractions of the mean diagonal that are added, one after the other, until the matrix can be factorised.
+const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
+
+/// The largest entry of the ladder.
+pub(super) const LARGEST_JITTER: f64 = 1e-6;
+
+/// A factor with the fraction of the diagonal that had to be added.
+type Factorized = (Cholesky, f64);
+
+/// Factorises `matrix` (n × n, lower triangle): plainly, and if that fails with ever more jitter.
+fn factorize(matrix: Vec<f64>, n: usize) -> Option<Factorized> {
+    let scale = (0..n).map(|i| matrix[i * n + i]).sum::<f64>() / n.max(1) as f64;
+    if !scale.is_finite() {
+        return None;
+    }
+    // Only a matrix that fails is needed twice: most are not copied.
+    if let Ok(factor) = Cholesky::new(matrix.clone(), n) {
+        return Some((factor, 0.0));
+    }
+    JITTERS[1..].iter().find_map(|&jitter| {
+        let mut raised = matrix.clone();
+        for i in 0..n {
+            raised[i * n + i] += jitter * scale;
+        }
+        Cholesky::new(raised, n).ok().map(|factor| (factor, jitter))
+    })
+}
+
+/// The lower triangle of K(x, x), n × n, with `noise` added to its diagonal.
+pub(super) fn gram(covariance: &dyn Covariance, x: &Rows, noise: &[f64], out: &mut [f64], pool: &mut Pool) {
+    let n = x.len();
+    let mut z = pool.take(x.dim());
+    for j in 0..n {
+        x.copy_point(j, &mut z);
+        covariance.values(Against { x: x.view().from(j), z: &z }, &mut out[j * n + j..(j + 1) * n], pool);
+        out[j * n + j] += noise[j];
+    }
+    pool.give(z);
+}
+
+/// K(x, z) for many z: column i holds k(x, zᵢ).
+fn cross(covariance: &dyn Covariance, x: &Rows, z: Points<'_>, pool: &mut Pool) -> Vec<f64> {
+    let mut out = vec![0.0; x.len() * z.len()];
+    if !x.is_empty() {
+        for (i, column) in out.chunks_exact_mut(x.len()).enumerate() {
+            covariance.values(Against { x: x.view(), z: z.at(i) }, column, pool);
+        }
+    }
+    out
+}
+
+/// The exact posterior.
+#[derive(Clone, Debug)]
+pub(super) struct Exact {
+    factor: Cholesky,
+    /// L⁻¹ y, kept because it grows with the factor.
+    half: Vec<f64>,
+    /// (K + N)⁻¹ y
+    weights: Vec<f64>,
+    /// Standardised noise variances, the learned factor included.
+    noise: Vec<f64>,
+    jitter: f64,
+}
+
+impl Exact {
+    pub(super) fn new(covariance: &dyn Covariance, x: &Rows, y: &[f64], noise: Vec<f64>) -> Option<Self> {
+        let n = x.len();
+        let mut matrix = vec![0.0; n * n];
+        gram(covariance, x, &noise, &mut matrix, &mut Pool::default());
+        let (factor, jitter) = factorize(matrix, n)?;
+        let mut exact = Exact { factor, half: Vec::new(), weights: Vec::new(), noise, jitter };
+        exact.solve(y);
+        exact.weights.iter().all(|w| w.is_finite()).then_some(exact)
+    }
+
+    fn solve(&mut self, y: &[f64]) {
+        self.half = y.to_vec();
+        self.factor.solve_lower(&mut self.half, 1);
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.weights.clone_from(&self.half);
+        self.factor.solve_transposed(&mut self.weights, 1);
+    }
+
+    /// Takes in points that are already the last of `x`. False, and nothing changed, if the factor cannot grow or was jittered.
+    fn append(&mut self, covariance: &dyn Covariance, x: &Rows, y: &[f64], noise: &[f64]) -> bool {
+        let (known, n) = (self.factor.len(), x.len());
+        if self.jitter > 0.0 {
+            return false;
+        }
+        let (mut pool, new, dim) = (Pool::default(), n - known, x.dim());
+        let mut points = vec![0.0; dim * new];
+        for (i, point) in points.chunks_exact_mut(dim).enumerate() {
+            x.copy_point(known + i, point);
+        }
+        let (mut across, mut corner) = (vec![0.0; known * new], vec![0.0; new * new]);
+        let mut column = vec![0.0; n];
+        for (i, z) in points.chunks_exact(dim).enumerate() {
+            covariance.values(Against { x: x.view(), z }, &mut column, &mut pool);
+            across[i * known..(i + 1) * known].copy_from_slice(&column[..known]);
+            corner[i * new..(i + 1) * new].copy_from_slice(&column[known..]);
+            corner[i * new + i] += noise[known + i];
+        }
+        if self.factor.append(across, corner, new).is_err() {
+            return false;
+        }
+        self.half.extend_from_slice(&y[known..]);
+        self.factor.extend_solution(known, &mut self.half);
+        self.noise.extend_from_slice(&noise[known..]);
+        self.finish();
+        true
+    }
+
+    /// Drops the points that `keep` refuses, y being what remains.
+    fn remove(&mut self, gone: &[usize], y: &[f64]) {
+        // From the last on, so that the numbers of the others stay what they are.
+        for &i in gone.iter().rev() {
+            self.factor.remove(i);
+            self.noise.remove(i);
+        }
+        self.solve(y);
+    }
+
+    /// Raises the noise variance of some points.
+    fn raise_noise(&mut self, noise: &[f64], y: &[f64]) {
+        for (i, new) in noise.iter().enumerate() {
+            let delta = new - self.noise[i];
+            if delta > 0.0 {
+                self.factor.add_to_diagonal(i, delta);
+            }
+        }
+        self.noise.copy_from_slice(noise);
+        self.solve(y);
+    }
+}
+
+/// A posterior through m inducing points, a subset of the data: the optimal Gaussian of [Tit09], as in [Bur20].
+///
+///     Kₘₘ = L Lᵀ,   B = I + L⁻¹ Kₘₙ N⁻¹ Kₙₘ L⁻ᵀ = R Rᵀ
+///     μ = kᵀ L⁻ᵀ B⁻¹ L⁻¹ Kₘₙ N⁻¹ y,   σ² = k(z, z) − |L⁻¹ k|² + |R⁻¹ L⁻¹ k|²
+#[derive(Clone, Debug)]
+pub(super) struct Inducing {
+    points: Rows,
+    prior: Cholesky,
+    inner: Cholesky,
+    weights: Vec<f64>,
+    jitter: f64,
+    log_determinant: f64,
+}
+
+/// Noise variances below this fraction of one are raised to it: an inducing approximation of noiseless data is no use.
+const LEAST_NOISE: f64 = 1e-10;
+
+impl Inducing {
+    fn new(
+        covariance: &dyn Covariance,
+        x: &Rows,
+        y: &[f64],
+        noise: &[f64],
+        chosen: &[usize],
+    ) -> Option<Self> {
+        let (n, m, dim, mut pool) = (x.len(), chosen.len(), x.dim(), Pool::default());
+        let mut columns = vec![0.0; dim * m];
+        for (point, &i) in columns.chunks_exact_mut(dim).zip(chosen) {
+            x.copy_point(i, point);
+        }
+        let points = Rows::from_points(Points::new(&columns, dim));
+        let mut matrix = vec![0.0; m * m];
+        gram(covariance, &points, &vec![0.0; m], &mut matrix, &mut pool);
+        let (prior, jitter) = factorize(matrix, m)?;
+
+        // V = L⁻¹ Kₘₙ N^(−½), in blocks of columns; B = I + V Vᵀ, b = V N^(−½) y.
+        let (mut b, mut right) = (vec![0.0; m * m], vec![0.0; m]);
+        for i in 0..m {
+            b[i * m + i] = 1.0;
+        }
+        let block = 256.min(n);
+        let mut z = vec![0.0; dim];
+        let mut v = vec![0.0; m * block];
+        let mut start = 0;
+        while start < n {
+            let count = block.min(n - start);
+            let v = &mut v[..m * count];
+            for (i, column) in v.chunks_exact_mut(m).enumerate() {
+                x.copy_point(start + i, &mut z);
+                covariance.values(Against { x: points.view(), z: &z }, column, &mut pool);
+                let root = noise[start + i].max(LEAST_NOISE).sqrt();
+                column.iter_mut().for_each(|k| *k /= root);
+            }
+            prior.solve_lower(v, count);
+            dense::add_self_product(&mut b, Matrix::new(v, m, count), 1.0);
+            for (i, column) in v.chunks_exact(m).enumerate() {
+                let scaled = y[start + i] / noise[start + i].max(LEAST_NOISE).sqrt();
+                crate::linalg::small::axpy(scaled, column, &mut right);
+            }
+            start += count;
+        }
+        let inner = Cholesky::new(b, m).ok()?;
+        inner.solve_lower(&mut right, 1);
+        inner.solve_transposed(&mut right, 1);
+        prior.solve_transposed(&mut right, 1);
+        let log_determinant = inner.log_determinant();
+        let inducing = Inducing { points, prior, inner, weights: right, jitter, log_determinant };
+        inducing.weights.iter().all(|w| w.is_finite()).then_some(inducing)
+    }
+}
+
+/// Chooses `count` of the points so that each is the one the chosen ones tell least about: a pivoted Cholesky factorisation.
+/// O(n · count²). Fewer are chosen if nothing is left to tell.
+pub(super) fn informative(covariance: &dyn Covariance, x: &Rows, count: usize) -> Vec<usize> {
+    let (n, dim, mut pool) = (x.len(), x.dim(), Pool::default());
+    let mut z = vec![0.0; dim];
+    let mut left: Vec<f64> = (0..n)
+        .map(|i| {
+            x.copy_point(i, &mut z);
+            covariance.diagonal(&z)
+        })
+        .collect();
+    let least = 1e-9 * left.iter().fold(0.0, |a: f64, b| a.max(*b));
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    while chosen.len() < count.min(n) {
+        let (best, &variance) = left
+            .iter()
+            .enumerate()
+            .fold((0, &f64::NEG_INFINITY), |best, (i, v)| if v > best.1 { (i, v) } else { best });
+        if !(variance > least) {
+            break;
+        }
+        x.copy_point(best, &mut z);
+        let mut column = vec![0.0; n];
+        covariance.values(Against { x: x.view(), z: &z }, &mut column, &mut pool);
+        for earlier in &columns {
+            crate::linalg::small::axpy(-earlier[best], earlier, &mut column);
+        }
+        let root = variance.sqrt();
+        for (left, c) in left.iter_mut().zip(&mut column) {
+            *c /= root;
+            *left -= *c * *c;
+        }
+        left[best] = f64::NEG_INFINITY;
+        chosen.push(best);
+        columns.push(column);
+    }
+    chosen
+}
+
+/// One output, conditioned on its data.
+#[derive(Clone, Debug)]
+pub(super) enum Conditioning {
+    Exact(Exact),
+    Inducing(Box<Inducing>),
+}
+
+impl Conditioning {
+    /// Conditions on the data; through `chosen` points if they are given. None if no jitter helps.
+    pub(super) fn new(
+        covariance: &dyn Covariance,
+        x: &Rows,
+        targets: &Targets,
+        noise_factor: f64,
+        chosen: Option<&[usize]>,
+    ) -> Option<Self> {
+        let noise: Vec<f64> = targets.noise.iter().map(|v| v * noise_factor).collect();
+        match chosen {
+            None => Exact::new(covariance, x, &targets.y, noise).map(Conditioning::Exact),
+            Some(chosen) => Inducing::new(covariance, x, &targets.y, &noise, chosen)
+                .map(|inducing| Conditioning::Inducing(Box::new(inducing))),
+        }
+    }
+
+    /// See [`Exact::append`]; an inducing approximation is made anew instead.
+    pub(super) fn append(
+        &mut self,
+        covariance: &dyn Covariance,
+        x: &Rows,
+        targets: &Targets,
+        factor: f64,
+    ) -> bool {
+        let noise: Vec<f64> = targets.noise.iter().map(|v| v * factor).collect();
+        match self {
+            Conditioning::Exact(exact) => exact.append(covariance, x, &targets.y, &noise),
+            Conditioning::Inducing(_) => false,
+        }
+    }
+
+    /// Back to the first `n` points, after an [`append`](Self::append) that is not wanted any more.
+    pub(super) fn truncate(&mut self, n: usize) {
+        if let Conditioning::Exact(exact) = self {
+            exact.factor.truncate(n);
+            exact.half.truncate(n);
+            exact.noise.truncate(n);
+            exact.finish();
+        }
+    }
+
+    /// Drops the points `gone` (ascending), `targets` being what remains. False if it must be made anew.
+    pub(super) fn remove(&mut self, gone: &[usize], targets: &Targets) -> bool {
+        match self {
+            // Each removal costs about n²; a new factor n³/3.
+            Conditioning::Exact(exact) if exact.jitter == 0.0 && gone.len() < exact.factor.len() / 3 => {
+                exact.remove(gone, &targets.y);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes over larger noise. False if it must be made anew.
+    pub(super) fn raise_noise(&mut self, targets: &Targets, factor: f64) -> bool {
+        let Conditioning::Exact(exact) = self else { return false };
+        let noise: Vec<f64> = targets.noise.iter().map(|v| v * factor).collect();
+        let changed = noise.iter().zip(&exact.noise).filter(|(new, old)| new != old).count();
+        let lowered = noise.iter().zip(&exact.noise).any(|(new, old)| new < old);
+        if lowered || exact.jitter > 0.0 || changed >= exact.factor.len() / 3 {
+            return false;
+        }
+        exact.raise_noise(&noise, &targets.y);
+        true
+    }
+
+    /// The points that k(z) refers to.
+    pub(super) fn basis<'a>(&'a self, x: &'a Rows) -> &'a Rows {
+        match self {
+            Conditioning::Exact(_) => x,
+            Conditioning::Inducing(inducing) => &inducing.points,
+        }
+    }
+
+    /// α
+    pub(super) fn weights(&self) -> &[f64] {
+        match self {
+            Conditioning::Exact(exact) => &exact.weights,
+            Conditioning::Inducing(inducing) => &inducing.weights,
+        }
+    }
+
+    /// The relative jitter that was needed.
+    pub(super) fn jitter(&self) -> f64 {
+        match self {
+            Conditioning::Exact(exact) => exact.jitter,
+            Conditioning::Inducing(inducing) => inducing.jitter,
+        }
+    }
+
+    /// Scratch numbers for each column that [`reduce`](Self::reduce) needs beside it.
+    fn extra(&self) -> usize {
+        match self {
+            Conditioning::Exact(_) => 0,
+            Conditioning::Inducing(inducing) => inducing.inner.len(),
+        }
+    }
+
+    /// kᵀ A k for each column k of `block`, which becomes A k if `weights` is set, and is spoiled if not.
+    pub(super) fn reduce(&self, block: &mut [f64], weights: bool, out: &mut [f64], pool: &mut Pool) {
+        let columns = out.len();
+        match self {
+            Conditioning::Exact(exact) => {
+                let n = exact.factor.len();
+                exact.factor.solve_lower(block, columns);
+                for (out, v) in out.iter_mut().zip(block.chunks_exact(n.max(1))) {
+                    *out = vector::dot(v, v);
+                }
+                if weights {
+                    exact.factor.solve_transposed(block, columns);
+                }
+            }
+            Conditioning::Inducing(inducing) => {
+                let m = inducing.prior.len();
+                inducing.prior.solve_lower(block, columns);
+                let mut u = pool.take(self.extra() * columns);
+                u.copy_from_slice(block);
+                inducing.inner.solve_lower(&mut u, columns);
+                for ((out, v), u) in out.iter_mut().zip(block.chunks_exact(m)).zip(u.chunks_exact(m)) {
+                    *out = vector::dot(v, v) - vector::dot(u, u);
+                }
+                if weights {
+                    inducing.inner.solve_transposed(&mut u, columns);
+                    for (v, u) in block.iter_mut().zip(&u) {
+                        *v -= u;
+                    }
+                    inducing.prior.solve_transposed(block, columns);
+                }
+                pool.give(u);
+            }
+        }
+    }
+
+    /// Posterior covariances of the points z (standardised), P × P.
+    pub(super) fn covariance(&self, covariance: &dyn Covariance, x: &Rows, z: Points<'_>, out: &mut [f64]) {
+        let (count, mut pool) = (z.len(), Pool::default());
+        let queries = Rows::from_points(z);
+        gram(covariance, &queries, &vec![0.0; count], out, &mut pool);
+        let mut v = cross(covariance, self.basis(x), z, &mut pool);
+        match self {
+            Conditioning::Exact(exact) => {
+                let n = exact.factor.len();
+                if n > 0 {
+                    exact.factor.solve_lower(&mut v, count);
+                    dense::add_self_product(out, Matrix::new(&v, n, count).transposed(), -1.0);
+                }
+            }
+            Conditioning::Inducing(inducing) => {
+                let m = inducing.prior.len();
+                inducing.prior.solve_lower(&mut v, count);
+                dense::add_self_product(out, Matrix::new(&v, m, count).transposed(), -1.0);
+                inducing.inner.solve_lower(&mut v, count);
+                dense::add_self_product(out, Matrix::new(&v, m, count).transposed(), 1.0);
+            }
+        }
+        for j in 0..count {
+            for i in 0..j {
+                out[j * count + i] = out[i * count + j];
+            }
+        }
+    }
+
+    /// The weights v with f(z) = prior draw(z) + k(z)ᵀ v for a draw from the posterior, given the prior draw at the basis.
+    ///
+    /// Exact: v = (K + N)⁻¹ (y − draw − ε). Inducing: v = Kₘₘ⁻¹ (u − draw), u = μ + L R⁻ᵀ ξ a draw of the values at the points, ξ ~ N(0, I).
+    pub(super) fn path_weights(&self, y: &[f64], draw: &[f64], rng: &mut Rng) -> Vec<f64> {
+        match self {
+            Conditioning::Exact(exact) => {
+                let each = y.iter().zip(draw).zip(&exact.noise);
+                let mut v: Vec<f64> =
+                    each.map(|((y, d), noise)| y - d - noise.sqrt() * rng.normal()).collect();
+                exact.factor.solve_lower(&mut v, 1);
+                exact.factor.solve_transposed(&mut v, 1);
+                v
+            }
+            Conditioning::Inducing(inducing) => {
+                // Kₘₘ⁻¹ u = α + L⁻ᵀ R⁻ᵀ ξ.
+                let mut noise: Vec<f64> = draw.iter().map(|_| rng.normal()).collect();
+                inducing.inner.solve_transposed(&mut noise, 1);
+                inducing.prior.solve_transposed(&mut noise, 1);
+                let mut prior = draw.to_vec();
+                inducing.prior.solve_lower(&mut prior, 1);
+                inducing.prior.solve_transposed(&mut prior, 1);
+                let each = inducing.weights.iter().zip(&noise).zip(&prior);
+                each.map(|((a, noise), prior)| a + noise - prior).collect()
+            }
+        }
+    }
+
+    /// I(y; f) = ½ ln det(I + N⁻¹ K) from point `from` on (given the earlier ones): Σ ln(Lᵢᵢ/√Nᵢ). Through inducing points ½ ln det B,
+    /// which is at most that, and only as a whole.
+    pub(super) fn information_gain(&self, from: usize) -> f64 {
+        match self {
+            Conditioning::Exact(exact) => (from..exact.factor.len())
+                .map(|i| {
+                    (exact.factor.pivot(i) / exact.noise[i].max(LEAST_NOISE * LEAST_NOISE).sqrt())
+                        .ln()
+                        .max(0.0)
+                })
+                .sum(),
+            Conditioning::Inducing(inducing) => 0.5 * inducing.log_determinant,
+        }
+    }
+
+    /// Leave-one-out residuals yᵢ − μ₋ᵢ(zᵢ) and variances σ²₋ᵢ(zᵢ) of f (without noise), in closed form [Ras06, eq. 5.12]:
+    ///
+    ///     yᵢ − μ₋ᵢ = αᵢ/A_ii,   σ²₋ᵢ = 1/A_ii − Nᵢ
+    ///
+    /// O(n³/3). None for an inducing approximation.
+    pub(super) fn leave_one_out(&self) -> Option<Vec<LeftOut>> {
+        let Conditioning::Exact(exact) = self else { return None };
+        let diagonal = exact.factor.inverse_diagonal();
+        let each = diagonal.iter().zip(&exact.weights).zip(&exact.noise);
+        Some(
+            each.map(|((a, alpha), noise)| LeftOut {
+                residual: alpha / a,
+                variance: (1.0 / a - noise).max(0.0),
+                noise: *noise,
+            })
+            .collect(),
+        )
+    }
+}
+
+/// A measurement against the model that has not seen it, in standardised units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LeftOut {
+    /// yᵢ − μ₋ᵢ
+    pub(super) residual: f64,
+    /// σ²₋ᵢ of f
+    pub(super) variance: f64,
+    /// Noise variance.
+    pub(super) noise: f64,
+}

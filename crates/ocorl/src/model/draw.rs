@@ -1,0 +1,133 @@
+//! Functions drawn from the posterior, by pathwise conditioning [Wil20]:
+//!
+//!     f(z) = Σ wₘ φₘ(z) + k(z)ᵀ (K + N)⁻¹ (y − Σ wₘ φₘ(x) − ε),   w ~ N(0, I), ε ~ N(0, N)
+//!
+//! The first term is a draw from the prior, made of random features; the second moves it to the data exactly. With inducing points
+//! the second moves it to a draw of the values at those points instead.
+
+use super::conditioning::Conditioning;
+use super::features::Feature;
+use super::kernels::{Against, Covariance};
+use super::mean::FittedMean;
+use super::pool::Pool;
+use super::space::Space;
+use crate::linalg::{Dims, Linearization, Points, Rows, vector};
+use crate::random::Rng;
+use crate::system::Dynamics;
+use std::sync::Arc;
+
+/// One function: consistent wherever and however often it is evaluated, with its exact Jacobian.
+pub(super) struct Draw {
+    dims: Dims,
+    space: Space,
+    mean: FittedMean,
+    outputs: Vec<Path>,
+    pool: Pool,
+}
+
+struct Path {
+    covariance: Arc<dyn Covariance>,
+    features: Vec<(f64, Feature)>,
+    basis: Rows,
+    weights: Vec<f64>,
+    shift: f64,
+    scale: f64,
+}
+
+impl Draw {
+    pub(super) fn new(dims: Dims, space: Space, mean: FittedMean) -> Self {
+        Draw { dims, space, mean, outputs: Vec::new(), pool: Pool::default() }
+    }
+
+    /// Adds the next output, drawn with `rng`.
+    #[expect(clippy::too_many_arguments, reason = "all that an output of the model is")]
+    pub(super) fn push(
+        &mut self,
+        covariance: &Arc<dyn Covariance>,
+        conditioned: &Conditioning,
+        x: &Rows,
+        y: &[f64],
+        features: Vec<Feature>,
+        (shift, scale): (f64, f64),
+        rng: &mut Rng,
+    ) {
+        let features: Vec<(f64, Feature)> = features.into_iter().map(|f| (rng.normal(), f)).collect();
+        let basis = conditioned.basis(x).clone();
+        let mut point = vec![0.0; basis.dim()];
+        let prior: Vec<f64> = (0..basis.len())
+            .map(|i| {
+                basis.copy_point(i, &mut point);
+                features.iter().map(|(w, f)| w * f.value(&point)).sum()
+            })
+            .collect();
+        let weights = conditioned.path_weights(y, &prior, rng);
+        self.outputs.push(Path {
+            covariance: Arc::clone(covariance),
+            features,
+            basis,
+            weights,
+            shift,
+            scale,
+        });
+    }
+}
+
+impl Path {
+    /// f at a standardised point; its gradient is added to `gradient` unless that is empty.
+    fn evaluate(&self, z: &[f64], gradient: &mut [f64], pool: &mut Pool) -> f64 {
+        let mut sum = 0.0;
+        for (w, feature) in &self.features {
+            sum += w * if gradient.is_empty() { feature.value(z) } else { feature.gradient(z, *w, gradient) };
+        }
+        let mut k = pool.take(self.basis.len());
+        let pair = Against { x: self.basis.view(), z };
+        self.covariance.values(pair, &mut k, pool);
+        sum += vector::dot(&k, &self.weights);
+        if !gradient.is_empty() {
+            self.covariance.input_gradient(pair, &k, &self.weights, gradient, pool);
+        }
+        pool.give(k);
+        sum
+    }
+}
+
+impl Dynamics for Draw {
+    fn dims(&self) -> Dims {
+        self.dims
+    }
+
+    fn derivative(&mut self, z: Points<'_>, out: &mut [f64]) {
+        let Draw { dims, space, mean, outputs, pool } = self;
+        let mut mapped = pool.take(space.dim());
+        out.fill(0.0);
+        mean.add_values(z, out, pool);
+        for (i, out) in out.chunks_exact_mut(dims.state).enumerate() {
+            space.map(z.at(i), &mut mapped);
+            for (out, path) in out.iter_mut().zip(outputs.iter()) {
+                *out += path.shift + path.scale * path.evaluate(&mapped, &mut [], pool);
+            }
+        }
+        pool.give(mapped);
+    }
+
+    fn linearize(&mut self, z: Points<'_>, out: &mut Linearization) {
+        let Draw { dims, space, mean, outputs, pool } = self;
+        out.resize(dims.state, z.dim(), z.len());
+        out.value.as_mut_slice().fill(0.0);
+        out.jacobian.as_mut_slice().fill(0.0);
+        mean.add_linearization(z, out, pool);
+        let (mut mapped, mut gradient) = (pool.take(space.dim()), pool.take(space.dim()));
+        for i in 0..z.len() {
+            space.map(z.at(i), &mut mapped);
+            for (j, path) in outputs.iter().enumerate() {
+                gradient.fill(0.0);
+                let value = path.evaluate(&mapped, &mut gradient, pool);
+                out.value.at_mut(i)[j] += path.shift + path.scale * value;
+                let row = &mut out.jacobian.at_mut(i)[j * z.dim()..(j + 1) * z.dim()];
+                space.add_pull_back(z.at(i), &gradient, path.scale, row);
+            }
+        }
+        pool.give(gradient);
+        pool.give(mapped);
+    }
+}

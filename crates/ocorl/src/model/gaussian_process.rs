@@ -1,0 +1,930 @@
+//! The Gaussian process of a vector field: one for each output, behind one face in physical units.
+
+use super::conditioning::{Conditioning, LARGEST_JITTER, informative};
+use super::confidence::{Confidence, Judged};
+use super::draw::Draw;
+use super::kernels::{Against, Covariance, Kernel, Parameter, Rbf, Reference, Scale};
+use super::likelihood::Likelihood;
+use super::mean::{FittedMean, Mean};
+use super::pool::Pool;
+use super::space::{Part, Scaling, Space};
+use super::targets::{Distinct, Targets};
+use super::training::{self, Group, TrainingReport, TrainingSettings};
+use super::{ModelError, Posterior, Query, StatisticalModel};
+use crate::linalg::{Blocks, Dims, Points, Rows, vector};
+use crate::measurements::{MeasurementError, Measurements};
+use crate::random::{Rng, Stream};
+use crate::system::{Dynamics, Task};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// What the noise of measurements is taken to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noise {
+    /// As stated with each measurement.
+    Stated,
+    /// As stated, times a factor for each output that is learned.
+    Learned,
+    /// As the paper's authors' program has it: the stated standard deviation, in units of the output's spread, where its square belongs.
+    Reference,
+}
+
+/// Whether outputs have kernel parameters of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengthscales {
+    /// Each output its own.
+    PerOutput,
+    /// All the same: fewer numbers to learn from few data.
+    Shared,
+}
+
+/// What the model is.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The covariance function of standardised coordinates.
+    pub kernel: Arc<dyn Kernel>,
+    /// What is believed before any data.
+    pub mean: Mean,
+    /// What the noise is.
+    pub noise: Noise,
+    /// Whether outputs share kernel parameters.
+    pub lengthscales: Lengthscales,
+    /// How hyper-parameters are found.
+    pub training: TrainingSettings,
+    /// How β is chosen.
+    pub confidence: Confidence,
+    /// With more distinct inputs than this, inducing points take over: time grows with n³, memory with n².
+    pub exact_limit: usize,
+    /// How many inducing points then.
+    pub inducing_points: usize,
+    /// Added to standard deviations when data are standardised: zero, except in the reference.
+    pub scale_offset: f64,
+    /// Random features of a function sample.
+    pub features: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            kernel: Arc::new(Scale(Box::new(Rbf))),
+            mean: Mean::Zero,
+            noise: Noise::Stated,
+            lengthscales: Lengthscales::PerOutput,
+            training: TrainingSettings::default(),
+            confidence: Confidence::default(),
+            exact_limit: 2000,
+            inducing_points: 1000,
+            scale_offset: 0.0,
+            features: 1024,
+        }
+    }
+}
+
+impl Settings {
+    /// The model of the paper's authors' program: no ½ in the kernel, unit signal variance, the noise's standard deviation on the
+    /// diagonal, no priors.
+    pub fn reference() -> Self {
+        Settings {
+            kernel: Arc::new(Reference),
+            noise: Noise::Reference,
+            scale_offset: 1e-6,
+            training: TrainingSettings { priors: false, ..TrainingSettings::default() },
+            ..Settings::default()
+        }
+    }
+
+    fn validate(&self) -> Result<(), ModelError> {
+        let need = "it must be at least 1";
+        for (what, value) in [
+            ("exact_limit", self.exact_limit),
+            ("inducing_points", self.inducing_points),
+            ("features", self.features),
+            ("training.max_evaluations", self.training.max_evaluations),
+            ("training.first_part", self.training.first_part),
+        ] {
+            if value == 0 {
+                return Err(ModelError::Setting { what, value: value.to_string(), need });
+            }
+        }
+        let need = "it must be zero or positive, and finite";
+        for (what, value) in [
+            ("scale_offset", self.scale_offset),
+            ("training.gradient_tolerance", self.training.gradient_tolerance),
+            ("training.gain_tolerance", self.training.gain_tolerance),
+        ] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(ModelError::Setting { what, value: value.to_string(), need });
+            }
+        }
+        self.confidence.validate()
+    }
+}
+
+/// Something about the data or the arithmetic that a person should know.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Note {
+    /// A coordinate that is the same in all measurements: nothing can be learned about its influence.
+    FlatInput {
+        /// Which coordinate of z = (x, u).
+        coordinate: Coordinate,
+    },
+    /// An output that is the same in all measurements.
+    FlatOutput {
+        /// Which output.
+        output: usize,
+    },
+    /// The covariance matrix could be factorised only with something added to its diagonal.
+    Jitter {
+        /// Which output.
+        output: usize,
+        /// What was added, as a fraction of the mean diagonal.
+        relative: f64,
+    },
+    /// There are more data than the exact model takes.
+    Inducing {
+        /// Inducing points.
+        points: usize,
+        /// Distinct inputs of the data.
+        of: usize,
+    },
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Note::FlatInput { coordinate } => {
+                write!(f, "{coordinate} is the same in all measurements: its influence cannot be learned")
+            }
+            Note::FlatOutput { output } => {
+                write!(f, "derivative {output} is the same in all measurements")
+            }
+            Note::Jitter { output, relative } => write!(
+                f,
+                "the covariance matrix of output {output} needed a jitter of {relative:.0e}: measurements lie close together for \
+                 their noise"
+            ),
+            Note::Inducing { points, of } => write!(
+                f,
+                "{of} distinct inputs are more than the exact model takes: it is approximated through {points} inducing points"
+            ),
+        }
+    }
+}
+
+/// A coordinate as the kernel sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coordinate {
+    /// Which coordinate of z = (x, u).
+    pub index: usize,
+    /// All of it, or the sine or cosine of an angle.
+    pub part: Part,
+}
+
+impl std::fmt::Display for Coordinate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.part {
+            Part::Whole => write!(f, "coordinate {}", self.index),
+            Part::Sine => write!(f, "the sine of coordinate {}", self.index),
+            Part::Cosine => write!(f, "the cosine of coordinate {}", self.index),
+        }
+    }
+}
+
+/// Hyper-parameters of one output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hyperparameters {
+    /// Logarithms of the kernel's parameters.
+    pub kernel: Vec<f64>,
+    /// Logarithm of the factor on stated noise variances.
+    pub noise: f64,
+}
+
+/// One output, conditioned on the data.
+#[derive(Clone, Debug)]
+struct Output {
+    hyper: Hyperparameters,
+    covariance: Arc<dyn Covariance>,
+    targets: Targets,
+    conditioned: Conditioning,
+}
+
+/// Everything that follows from data and hyper-parameters.
+#[derive(Clone)]
+struct State {
+    space: Space,
+    /// Shift and scale of the outputs.
+    scaling: Scaling,
+    mean: FittedMean,
+    /// The distinct input of each measurement.
+    groups: Vec<usize>,
+    distinct: Distinct,
+    /// Distinct inputs as the kernel sees them.
+    x: Rows,
+    outputs: Vec<Output>,
+}
+
+/// A Gaussian process of a vector field.
+///
+/// ```
+/// use ocorl::linalg::{Dims, Points};
+/// use ocorl::measurements::Measurements;
+/// use ocorl::model::{GaussianProcess, Posterior, Query, Settings, StatisticalModel};
+/// use ocorl::random::Stream;
+///
+/// let dims = Dims { state: 1, control: 1 };
+/// let mut data = Measurements::new(dims);
+/// for i in 0..30 {
+///     let (x, u) = (0.1 * f64::from(i), (0.7 * f64::from(i)).sin());
+///     data.push(0.1 * f64::from(i), &[x], &[u], &[u - x.sin()], &[0.01])?;
+/// }
+/// let mut model = GaussianProcess::new(dims, &[], Settings::default())?;
+/// model.update(&data)?;
+/// model.train(Stream::root(0))?;
+/// let mut at = Posterior::default();
+/// model.posterior(Points::single(&[1.5, 0.5]), Query::All, &mut at);
+/// assert!((at.mean.value.at(0)[0] - (0.5 - 1.5_f64.sin())).abs() < 0.05);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct GaussianProcess {
+    settings: Settings,
+    data: Measurements,
+    /// By how much the noise variance of each measurement was raised to forget it a little.
+    forgotten: Vec<f64>,
+    state: State,
+    confidence_scale: Vec<f64>,
+    accumulated_gain: Vec<f64>,
+}
+
+/// Points of a batch that are worked on together: what is written for one output stays in the cache.
+const CHUNK: usize = 128;
+
+/// A variance below this fraction of the prior's is rounding: it is raised to it, and its gradient is zero.
+const LEAST_VARIANCE: f64 = 1e-15;
+
+impl GaussianProcess {
+    /// A model without data for a system whose states `angles` are angles.
+    pub fn new(dims: Dims, angles: &[usize], settings: Settings) -> Result<Self, ModelError> {
+        settings.validate()?;
+        if let Some(&angle) = angles.iter().find(|&&a| a >= dims.point()) {
+            let need = "an angle must be a coordinate of (x, u)";
+            return Err(ModelError::Setting { what: "angle", value: angle.to_string(), need });
+        }
+        if let Mean::Physics(physics) = &settings.mean
+            && physics.dims() != dims
+        {
+            let need = "the physics must have the task's dimensions";
+            return Err(ModelError::Setting {
+                what: "prior mean",
+                value: format!("{:?}", physics.dims()),
+                need,
+            });
+        }
+        let space = Space::new(dims, angles);
+        let parameters = settings.kernel.parameters(space.dim());
+        let hyper = Hyperparameters { kernel: parameters.iter().map(|p| p.start).collect(), noise: 0.0 };
+        let mut model = GaussianProcess {
+            state: State {
+                scaling: Scaling::identity(dims.state),
+                mean: FittedMean::fit(
+                    &settings.mean,
+                    Points::new(&[], dims.point()),
+                    &Blocks::zeros(dims.state, 0),
+                ),
+                groups: Vec::new(),
+                distinct: Distinct::default(),
+                x: Rows::new(space.dim()),
+                space,
+                outputs: Vec::new(),
+            },
+            settings,
+            data: Measurements::new(dims),
+            forgotten: Vec::new(),
+            confidence_scale: Vec::new(),
+            accumulated_gain: vec![0.0; dims.state],
+        };
+        let empty = model.data.clone();
+        model.state = model.condition(&empty, &[], model.state.clone(), &vec![hyper; dims.state])?;
+        model.refresh_confidence();
+        Ok(model)
+    }
+
+    /// A model for a task: its dimensions and angles.
+    pub fn for_task(task: &Task, settings: Settings) -> Result<Self, ModelError> {
+        GaussianProcess::new(task.dims(), &task.angles, settings)
+    }
+
+    /// The settings it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// All measurements it holds.
+    pub fn data(&self) -> &Measurements {
+        &self.data
+    }
+
+    /// Distinct inputs among them.
+    pub fn distinct_inputs(&self) -> usize {
+        self.state.x.len()
+    }
+
+    /// The kernel's parameters, with what they belong to.
+    pub fn parameters(&self) -> Vec<(Parameter, Option<Coordinate>)> {
+        let parameters = self.settings.kernel.parameters(self.state.space.dim());
+        let of = |p: &Parameter| p.coordinate.map(|e| self.coordinate(e));
+        parameters
+            .into_iter()
+            .map(|p| {
+                let c = of(&p);
+                (p, c)
+            })
+            .collect()
+    }
+
+    fn coordinate(&self, embedded: usize) -> Coordinate {
+        let (index, part) = self.state.space.origin(embedded);
+        Coordinate { index, part }
+    }
+
+    /// The hyper-parameters of an output. Lengthscales are in units of the spread of the data.
+    pub fn hyperparameters(&self, output: usize) -> &Hyperparameters {
+        &self.state.outputs[output].hyper
+    }
+
+    /// Takes these hyper-parameters, one for each output, instead of learning them.
+    pub fn set_hyperparameters(&mut self, hyper: &[Hyperparameters]) -> Result<(), ModelError> {
+        let count = self.settings.kernel.parameters(self.state.space.dim()).len();
+        let need = "there must be one for each output, with all of the kernel's parameters, finite";
+        let wrong = |value: String| ModelError::Setting { what: "hyperparameters", value, need };
+        if hyper.len() != self.data.dims().state {
+            return Err(wrong(format!("for {} outputs", hyper.len())));
+        }
+        if let Some(bad) = hyper
+            .iter()
+            .find(|h| h.kernel.len() != count || h.kernel.iter().chain([&h.noise]).any(|v| !v.is_finite()))
+        {
+            return Err(wrong(format!("{bad:?}")));
+        }
+        self.state = self.condition(&self.data, &self.forgotten, self.state.clone(), hyper)?;
+        self.refresh_confidence();
+        Ok(())
+    }
+
+    /// ln p(y) of an output's data in standardised units, and its gradient with respect to the kernel's parameters and, last, ln of the
+    /// noise factor.
+    pub fn log_likelihood(&self, output: usize) -> Option<(f64, Vec<f64>)> {
+        let state = &self.state;
+        let Output { hyper, targets, .. } = &state.outputs[output];
+        let mut gradient = vec![0.0; hyper.kernel.len() + 1];
+        let mut likelihood = Likelihood::new(&*self.settings.kernel, &state.x, targets);
+        let value = likelihood.evaluate(&hyper.kernel, hyper.noise, &mut gradient)?;
+        Some((value, gradient))
+    }
+
+    /// What a person should know about the data and the arithmetic.
+    pub fn notes(&self) -> Vec<Note> {
+        let (state, mut notes) = (&self.state, Vec::new());
+        if self.data.len() > 1 {
+            let flat = state.space.scaling.flat.iter().map(|&e| self.coordinate(e));
+            notes.extend(flat.map(|coordinate| Note::FlatInput { coordinate }));
+            notes.extend(state.scaling.flat.iter().map(|&output| Note::FlatOutput { output }));
+        }
+        for (output, o) in state.outputs.iter().enumerate() {
+            if o.conditioned.jitter() > 0.0 {
+                notes.push(Note::Jitter { output, relative: o.conditioned.jitter() });
+            }
+        }
+        if state.x.len() > self.settings.exact_limit {
+            let points =
+                state.outputs.iter().map(|o| o.conditioned.basis(&state.x).len()).max().unwrap_or_default();
+            notes.push(Note::Inducing { points, of: state.x.len() });
+        }
+        notes
+    }
+
+    /// I(y; f) of all data under the present hyper-parameters, for each output, in nats.
+    pub fn information_gain(&self) -> Vec<f64> {
+        self.state.outputs.iter().map(|o| o.conditioned.information_gain(0)).collect()
+    }
+
+    /// Σ I(Dₙ; f | D₁:ₙ₋₁) over the updates so far, each under the hyper-parameters of its time.
+    pub fn accumulated_information_gain(&self) -> &[f64] {
+        &self.accumulated_gain
+    }
+
+    /// Each distinct input's measured value against the model without it, in physical units: how the model does where it has not
+    /// looked. Empty beyond the exact limit.
+    pub fn leave_one_out(&self, output: usize) -> Vec<Judged> {
+        let (shift, scale) = self.output_scale(output);
+        let own = &self.state.outputs[output];
+        let Some(left_out) = own.conditioned.leave_one_out() else { return Vec::new() };
+        let each = left_out.iter().zip(&own.targets.y);
+        each.map(|(l, y)| Judged {
+            measured: shift + scale * y,
+            mean: shift + scale * (y - l.residual),
+            std: scale * l.variance.sqrt(),
+            noise_std: scale * l.noise.sqrt(),
+        })
+        .collect()
+    }
+
+    /// Forgets the measurements with these numbers, without learning anything anew. The rest keep their order.
+    pub fn forget(&mut self, indices: &[usize]) -> Result<(), ModelError> {
+        let keep = |i: &usize| !indices.contains(i);
+        let kept: Vec<usize> = (0..self.data.len()).filter(keep).collect();
+        let data = self.data.select(kept.iter().copied());
+        let forgotten: Vec<f64> = kept.iter().map(|&i| self.forgotten[i]).collect();
+        let mut left = vec![false; self.state.x.len()];
+        kept.iter().for_each(|&i| left[self.state.groups[i]] = true);
+        let gone: Vec<usize> = (0..left.len()).filter(|&g| !left[g]).collect();
+        // A place that keeps some of its copies changes its noise: then everything is conditioned anew.
+        let partly = indices.iter().any(|&i| i < self.data.len() && left[self.state.groups[i]]);
+        let mut state = self.state.clone();
+        state.regroup(&data);
+        let targets = self.targets(&state, &data, &forgotten)?;
+        let mut fast = !partly && !data.is_empty() && self.state.x.len() <= self.settings.exact_limit;
+        for (output, targets) in state.outputs.iter_mut().zip(&targets) {
+            fast = fast && output.conditioned.remove(&gone, targets);
+            output.targets = targets.clone();
+        }
+        self.state = if fast { state } else { self.condition(&data, &forgotten, state, &self.hyper())? };
+        (self.data, self.forgotten) = (data, forgotten);
+        self.refresh_confidence();
+        Ok(())
+    }
+
+    /// A sliding window: forgets all but the latest `count` measurements.
+    pub fn keep_latest(&mut self, count: usize) -> Result<(), ModelError> {
+        let gone = self.data.len().saturating_sub(count);
+        self.forget(&(0..gone).collect::<Vec<_>>())
+    }
+
+    /// Trusts the measurements with these numbers less: their noise variances grow by `factor` ≥ 1.
+    pub fn downweight(&mut self, indices: &[usize], factor: f64) -> Result<(), ModelError> {
+        if !(factor >= 1.0 && factor.is_finite()) {
+            let need = "a factor on noise variances must be at least 1 and finite";
+            return Err(ModelError::Setting { what: "down-weighting", value: factor.to_string(), need });
+        }
+        let mut forgotten = self.forgotten.clone();
+        for &i in indices.iter().filter(|&&i| i < self.data.len()) {
+            forgotten[i] *= factor;
+        }
+        let mut state = self.state.clone();
+        let targets = self.targets(&state, &self.data, &forgotten)?;
+        let mut fast = true;
+        for (output, targets) in state.outputs.iter_mut().zip(&targets) {
+            fast = fast && output.conditioned.raise_noise(targets, output.hyper.noise.exp());
+            output.targets = targets.clone();
+        }
+        self.state = if fast { state } else { self.condition(&self.data, &forgotten, state, &self.hyper())? };
+        self.forgotten = forgotten;
+        self.refresh_confidence();
+        Ok(())
+    }
+
+    fn hyper(&self) -> Vec<Hyperparameters> {
+        self.state.outputs.iter().map(|o| o.hyper.clone()).collect()
+    }
+
+    fn output_scale(&self, output: usize) -> (f64, f64) {
+        (self.state.scaling.shift[output], self.state.scaling.scale[output])
+    }
+
+    /// Standardised, merged targets of all outputs for the groups of `state`.
+    fn targets(
+        &self,
+        state: &State,
+        data: &Measurements,
+        forgotten: &[f64],
+    ) -> Result<Vec<Targets>, ModelError> {
+        let residuals = residuals(&state.mean, data)?;
+        let reference = self.settings.noise == Noise::Reference;
+        Ok((0..data.dims().state)
+            .map(|j| {
+                let (shift, scale) = (state.scaling.shift[j], state.scaling.scale[j]);
+                let each = (0..data.len()).map(|i| {
+                    let std = data.noise_std().at(i)[j] / scale;
+                    let variance = if reference { std } else { std * std };
+                    (state.groups[i], (residuals.at(i)[j] - shift) / scale, variance * forgotten[i])
+                });
+                Targets::merge(state.x.len(), each)
+            })
+            .collect())
+    }
+
+    /// Conditions all outputs on the data, as `state` shows them to the kernel.
+    fn condition(
+        &self,
+        data: &Measurements,
+        forgotten: &[f64],
+        mut state: State,
+        hyper: &[Hyperparameters],
+    ) -> Result<State, ModelError> {
+        state.regroup(data);
+        let targets = self.targets(&state, data, forgotten)?;
+        let x = &state.x;
+        let many = x.len() > self.settings.exact_limit;
+        let outputs: Result<Vec<Output>, usize> = hyper
+            .par_iter()
+            .zip(targets)
+            .enumerate()
+            .map(|(j, (hyper, targets))| {
+                let covariance: Arc<dyn Covariance> =
+                    self.settings.kernel.bind(&hyper.kernel, x.dim()).into();
+                let chosen = many.then(|| informative(&*covariance, x, self.settings.inducing_points));
+                let factor = hyper.noise.exp();
+                let conditioned =
+                    Conditioning::new(&*covariance, x, &targets, factor, chosen.as_deref()).ok_or(j)?;
+                Ok(Output { hyper: hyper.clone(), covariance, targets, conditioned })
+            })
+            .collect();
+        match outputs {
+            Ok(outputs) => {
+                state.outputs = outputs;
+                Ok(state)
+            }
+            Err(output) => Err(self.not_positive_definite(&state, data, output)),
+        }
+    }
+
+    /// The error that names the two closest inputs.
+    fn not_positive_definite(&self, state: &State, data: &Measurements, output: usize) -> ModelError {
+        let (n, x) = (state.x.len(), state.x.view());
+        let distance =
+            |i: usize, j: usize| (0..x.dim()).map(|d| (x.row(d)[i] - x.row(d)[j]).powi(2)).sum::<f64>();
+        let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (j, i)));
+        let closest = pairs.map(|(i, j)| (distance(i, j), i, j));
+        let (square, i, j) =
+            closest.fold((f64::INFINITY, 0, 0), |best, this| if this.0 < best.0 { this } else { best });
+        // The first measurement of each place.
+        let measurement = |group: usize| state.groups.iter().position(|&g| g == group).unwrap_or(0);
+        let (first, second) = (measurement(i), measurement(j));
+        let noise = |i: usize| data.noise_std().at(i)[output] / state.scaling.scale[output];
+        ModelError::NotPositiveDefinite {
+            output,
+            points: n,
+            jitter: LARGEST_JITTER,
+            first: first.min(second),
+            second: first.max(second),
+            distance: square.sqrt(),
+            noise: noise(first).min(noise(second)),
+        }
+    }
+
+    /// The state with standardisation and prior mean fitted to `data`, not conditioned yet.
+    fn standardized(&self, data: &Measurements) -> Result<State, ModelError> {
+        let mut state = self.state.clone();
+        if data.is_empty() {
+            return Ok(state);
+        }
+        let offset = self.settings.scale_offset;
+        state.space.standardize(data.points(), offset);
+        state.mean = FittedMean::fit(&self.settings.mean, data.points(), data.derivatives());
+        let residuals = residuals(&state.mean, data)?;
+        state.scaling = Scaling::of(residuals.points(), offset);
+        // The spread of an output that is everywhere the same is not known; its own size and noise are the best guess.
+        for &j in &state.scaling.flat {
+            let noise = data.noise_std().iter().map(|s| s[j]).fold(0.0, f64::max);
+            let size = state.scaling.shift[j].abs().max(noise);
+            state.scaling.scale[j] = if size > 0.0 { size } else { 1.0 };
+        }
+        Ok(state)
+    }
+
+    /// Grows all factors by the last measurements of `data`; false, and nothing changed, if one cannot.
+    fn append(&mut self, data: &Measurements, forgotten: &[f64]) -> Result<bool, ModelError> {
+        let known = self.data.len();
+        let state = &mut self.state;
+        if state.x.len() + data.len() - known > self.settings.exact_limit || known == 0 {
+            return Ok(false);
+        }
+        let new = known..data.len();
+        let mut distinct = state.distinct.clone();
+        if new.clone().any(|i| !distinct.group(data.points().at(i)).1) {
+            return Ok(false);
+        }
+        let (before, dim) = (state.x.len(), state.space.dim());
+        let mut columns = vec![0.0; dim * new.len()];
+        for (i, out) in new.clone().zip(columns.chunks_exact_mut(dim)) {
+            state.space.map(data.points().at(i), out);
+        }
+        state.x.append(Points::new(&columns, dim));
+        state.groups.extend((0..new.len()).map(|i| before + i));
+        let undo = |state: &mut State| {
+            state.x.retain(|i| i < before);
+            state.groups.truncate(known);
+        };
+        let targets = match self.targets(&self.state, data, forgotten) {
+            Ok(targets) => targets,
+            Err(error) => {
+                undo(&mut self.state);
+                return Err(error);
+            }
+        };
+        let State { x, outputs, .. } = &mut self.state;
+        let x = &*x;
+        let grown: Vec<bool> = outputs
+            .par_iter_mut()
+            .zip(&targets)
+            .map(|(o, targets)| o.conditioned.append(&*o.covariance, x, targets, o.hyper.noise.exp()))
+            .collect();
+        if grown.iter().all(|grown| *grown) {
+            for (output, targets) in outputs.iter_mut().zip(targets) {
+                output.targets = targets;
+            }
+            self.state.distinct = distinct;
+            return Ok(true);
+        }
+        for (output, _) in outputs.iter_mut().zip(grown).filter(|(_, grown)| *grown) {
+            output.conditioned.truncate(before);
+        }
+        undo(&mut self.state);
+        Ok(false)
+    }
+
+    fn refresh_confidence(&mut self) {
+        let gains: Vec<f64> = self.accumulated_gain.clone();
+        let fresh: Vec<f64> = (0..self.data.dims().state)
+            .map(|j| {
+                self.settings.confidence.scale(gains[j], self.data.dims().state, || self.leave_one_out(j))
+            })
+            .collect();
+        // The theory's β must not fall while data come in; whatever is calibrated follows the data.
+        self.confidence_scale = match self.settings.confidence {
+            Confidence::InformationGain { .. } if !self.confidence_scale.is_empty() => {
+                fresh.iter().zip(&self.confidence_scale).map(|(a, b)| a.max(*b)).collect()
+            }
+            _ => fresh,
+        };
+    }
+}
+
+/// ẏ − m(z) of all measurements.
+fn residuals(mean: &FittedMean, data: &Measurements) -> Result<Blocks, ModelError> {
+    let outputs = data.dims().state;
+    let mut prior = vec![0.0; outputs * data.len()];
+    if data.is_empty() {
+        return Ok(Blocks::zeros(outputs, 0));
+    }
+    mean.add_values(data.points(), &mut prior, &mut Pool::default());
+    if let Some(bad) = prior.iter().position(|m| !m.is_finite()) {
+        let (index, output) = (bad / outputs, bad % outputs);
+        return Err(ModelError::PriorMean { index, output, value: prior[bad] });
+    }
+    let measured = data.derivatives().as_slice().iter();
+    Ok(Blocks::from_vec(measured.zip(&prior).map(|(y, m)| y - m).collect(), outputs))
+}
+
+impl State {
+    /// Numbers the distinct inputs of `data` and shows them to the kernel.
+    fn regroup(&mut self, data: &Measurements) {
+        let dim = self.space.dim();
+        (self.distinct, self.x, self.groups) =
+            (Distinct::default(), Rows::new(dim), Vec::with_capacity(data.len()));
+        if data.is_empty() {
+            return;
+        }
+        let (points, mut columns, mut mapped) = (data.points(), Vec::new(), vec![0.0; dim]);
+        for i in 0..data.len() {
+            let (group, new) = self.distinct.group(points.at(i));
+            self.groups.push(group);
+            if new {
+                self.space.map(points.at(i), &mut mapped);
+                columns.extend_from_slice(&mapped);
+            }
+        }
+        self.x = Rows::from_points(Points::new(&columns, dim));
+    }
+}
+
+impl StatisticalModel for GaussianProcess {
+    fn dims(&self) -> Dims {
+        self.data.dims()
+    }
+
+    /// The factors grow by the new points, O(n²m). The first data also fix how inputs and outputs are standardised, until the model
+    /// is trained.
+    fn update(&mut self, new: &Measurements) -> Result<(), ModelError> {
+        if new.dims() != self.dims() {
+            return Err(MeasurementError::OtherSystem { found: new.dims(), expected: self.dims() }.into());
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let before = self.information_gain();
+        let mut data = self.data.clone();
+        data.append(new)?;
+        let mut forgotten = self.forgotten.clone();
+        forgotten.resize(data.len(), 1.0);
+        if !self.append(&data, &forgotten)? {
+            let fresh = if self.data.is_empty() { self.standardized(&data)? } else { self.state.clone() };
+            self.state = self.condition(&data, &forgotten, fresh, &self.hyper())?;
+        }
+        (self.data, self.forgotten) = (data, forgotten);
+        let after = self.information_gain();
+        for ((sum, after), before) in self.accumulated_gain.iter_mut().zip(after).zip(before) {
+            *sum += (after - before).max(0.0);
+        }
+        self.refresh_confidence();
+        Ok(())
+    }
+
+    fn train(&mut self, stream: Stream) -> Result<TrainingReport, ModelError> {
+        if self.data.is_empty() {
+            return Err(ModelError::NoData);
+        }
+        let mut state = self.standardized(&self.data)?;
+        state.regroup(&self.data);
+        let targets = self.targets(&state, &self.data, &self.forgotten)?;
+        let hyper = self.hyper();
+        let all: Vec<usize> = (0..targets.len()).collect();
+        let sets: Vec<&[usize]> = match self.settings.lengthscales {
+            Lengthscales::PerOutput => all.chunks(1).collect(),
+            Lengthscales::Shared => vec![&all],
+        };
+        let found: Vec<(Vec<f64>, training::Fit)> = sets
+            .par_iter()
+            .map(|set| {
+                let noise = set.iter().map(|&j| hyper[j].noise);
+                let group = Group {
+                    kernel: &*self.settings.kernel,
+                    x: &state.x,
+                    targets: set.iter().map(|&j| &targets[j]).collect(),
+                    last: Some(hyper[set[0]].kernel.iter().copied().chain(noise).collect()),
+                    learn_noise: self.settings.noise == Noise::Learned,
+                    limit: self.settings.exact_limit,
+                };
+                training::train(&group, &self.settings.training, stream.child("output").index(set[0]))
+            })
+            .collect();
+        let count = hyper[0].kernel.len();
+        let mut trained = hyper;
+        for (set, (point, _)) in sets.iter().zip(&found) {
+            for (k, &j) in set.iter().enumerate() {
+                trained[j] = Hyperparameters { kernel: point[..count].to_vec(), noise: point[count + k] };
+            }
+        }
+        self.state = self.condition(&self.data, &self.forgotten, state, &trained)?;
+        self.refresh_confidence();
+        Ok(TrainingReport { fits: found.into_iter().map(|(_, fit)| fit).collect() })
+    }
+
+    fn posterior(&self, z: Points<'_>, query: Query, out: &mut Posterior) {
+        let dims = self.dims();
+        assert_eq!(z.dim(), dims.point(), "points have {} rows, the model needs {}", z.dim(), dims.point());
+        out.resize(dims, z.len(), query);
+        let Posterior { mean, std, scratch } = out;
+        mean.value.as_mut_slice().fill(0.0);
+        mean.jacobian.as_mut_slice().fill(0.0);
+        let mut pool = std::mem::take(scratch);
+        if query.jacobian() {
+            self.state.mean.add_linearization(z, mean, &mut pool);
+        } else {
+            self.state.mean.add_values(z, mean.value.as_mut_slice(), &mut pool);
+        }
+        let mut start = 0;
+        while start < z.len() {
+            let count = CHUNK.min(z.len() - start);
+            let range = start * z.dim()..(start + count) * z.dim();
+            let chunk = Chunk { z: Points::new(&z.as_slice()[range], z.dim()), start, query };
+            self.chunk(chunk, mean, std, &mut pool);
+            start += count;
+        }
+        *scratch = pool;
+    }
+
+    fn covariance(&self, z: Points<'_>, out: &mut Blocks) {
+        let (dim, count) = (self.state.space.dim(), z.len());
+        out.resize(count * count, self.dims().state);
+        if z.is_empty() {
+            return;
+        }
+        let mut mapped = vec![0.0; dim * count];
+        for (i, out) in mapped.chunks_exact_mut(dim).enumerate() {
+            self.state.space.map(z.at(i), out);
+        }
+        for (j, output) in self.state.outputs.iter().enumerate() {
+            let block = out.at_mut(j);
+            output.conditioned.covariance(
+                &*output.covariance,
+                &self.state.x,
+                Points::new(&mapped, dim),
+                block,
+            );
+            let scale = self.output_scale(j).1;
+            block.iter_mut().for_each(|c| *c *= scale * scale);
+        }
+    }
+
+    fn confidence_scale(&self) -> &[f64] {
+        &self.confidence_scale
+    }
+
+    fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {
+        let state = &self.state;
+        let mut draw = Draw::new(self.dims(), state.space.clone(), state.mean.clone());
+        for (j, output) in state.outputs.iter().enumerate() {
+            let (shift, scale) = self.output_scale(j);
+            let features = output.covariance.features(self.settings.features, rng);
+            draw.push(
+                &output.covariance,
+                &output.conditioned,
+                &state.x,
+                &output.targets.y,
+                features,
+                (shift, scale),
+                rng,
+            );
+        }
+        Box::new(draw)
+    }
+}
+
+/// Part of a batch.
+#[derive(Clone, Copy)]
+struct Chunk<'a> {
+    z: Points<'a>,
+    /// Number of its first point in the batch.
+    start: usize,
+    query: Query,
+}
+
+impl GaussianProcess {
+    fn chunk(
+        &self,
+        chunk: Chunk<'_>,
+        mean: &mut crate::linalg::Linearization,
+        std: &mut crate::linalg::Linearization,
+        pool: &mut Pool,
+    ) {
+        let Chunk { z, start, query } = chunk;
+        let (space, dim, count) = (&self.state.space, self.state.space.dim(), z.len());
+        let inputs = z.dim();
+        let mut mapped = pool.take(dim * count);
+        for (i, out) in mapped.chunks_exact_mut(dim).enumerate() {
+            space.map(z.at(i), out);
+        }
+        let (mut gradient, mut reduction) = (pool.take(dim), pool.take(count));
+        for (j, output) in self.state.outputs.iter().enumerate() {
+            let (shift, scale) = self.output_scale(j);
+            let covariance = &*output.covariance;
+            let basis = output.conditioned.basis(&self.state.x);
+            let n = basis.len();
+            // One column at a time is enough for means; standard deviations need them all.
+            let columns = if query.std() { count } else { 1 };
+            let mut k = pool.take(n * columns);
+            for i in 0..count {
+                let column = if query.std() { &mut k[i * n..(i + 1) * n] } else { &mut k[..] };
+                let pair = Against { x: basis.view(), z: &mapped[i * dim..(i + 1) * dim] };
+                covariance.values(pair, column, pool);
+                let weights = output.conditioned.weights();
+                mean.value.at_mut(start + i)[j] += shift + scale * vector::dot(column, weights);
+                if query.jacobian() {
+                    gradient.fill(0.0);
+                    covariance.input_gradient(pair, column, weights, &mut gradient, pool);
+                    let out = &mut mean.jacobian.at_mut(start + i)[j * inputs..(j + 1) * inputs];
+                    space.add_pull_back(z.at(i), &gradient, scale, out);
+                }
+            }
+            if query.std() {
+                let mut block = pool.take(n * count);
+                block.copy_from_slice(&k);
+                let jacobian = query == Query::All;
+                output.conditioned.reduce(&mut block, jacobian, &mut reduction, pool);
+                for i in 0..count {
+                    let point = &mapped[i * dim..(i + 1) * dim];
+                    let prior = covariance.diagonal(point);
+                    let least = LEAST_VARIANCE * prior;
+                    let variance = (prior - reduction[i]).clamp(least, prior);
+                    let sigma = variance.sqrt();
+                    std.value.at_mut(start + i)[j] = scale * sigma;
+                    if jacobian {
+                        gradient.fill(0.0);
+                        if variance > least && sigma > 0.0 {
+                            let pair = Against { x: basis.view(), z: point };
+                            let (column, weights) = (&k[i * n..(i + 1) * n], &block[i * n..(i + 1) * n]);
+                            covariance.input_gradient(pair, column, weights, &mut gradient, pool);
+                            gradient.iter_mut().for_each(|g| *g *= -2.0);
+                            covariance.diagonal_gradient(point, 1.0, &mut gradient);
+                        }
+                        let out = &mut std.jacobian.at_mut(start + i)[j * inputs..(j + 1) * inputs];
+                        out.fill(0.0);
+                        space.add_pull_back(
+                            z.at(i),
+                            &gradient,
+                            scale / (2.0 * sigma.max(f64::MIN_POSITIVE)),
+                            out,
+                        );
+                    }
+                }
+                pool.give(block);
+            }
+            pool.give(k);
+        }
+        pool.give(reduction);
+        pool.give(gradient);
+        pool.give(mapped);
+    }
+}

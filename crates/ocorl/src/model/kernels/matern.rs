@@ -1,0 +1,85 @@
+//! Matérn kernels: functions once (ν = 3/2) or twice (ν = 5/2) differentiable, for systems rougher than [`Rbf`](super::Rbf) allows.
+//!
+//! With r = √s the scaled distance [Ras06, eq. 4.17]:
+//!
+//!     ν = 3/2:  k = (1 + √3 r) exp(−√3 r),              dk/ds = −(3/2) exp(−√3 r)
+//!     ν = 5/2:  k = (1 + √5 r + (5/3) s) exp(−√5 r),    dk/ds = −(5/6) (1 + √5 r) exp(−√5 r)
+//!
+//! The spectral density is that of a Student t variable with 2ν degrees of freedom.
+
+use super::stationary::{Profile, Stationary};
+use super::{Covariance, Kernel, Parameter};
+use crate::random::Rng;
+use crate::real::exp;
+
+const SQRT_3: f64 = 1.732_050_807_568_877_2;
+const SQRT_5: f64 = 2.236_067_977_499_79;
+
+/// ν = 3/2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Matern32;
+
+/// ν = 5/2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Matern52;
+
+impl Kernel for Matern32 {
+    fn parameters(&self, dim: usize) -> Vec<Parameter> {
+        Parameter::lengthscales(dim).collect()
+    }
+
+    fn bind(&self, log_parameters: &[f64], _dim: usize) -> Box<dyn Covariance> {
+        Stationary::<Matern32>::boxed(log_parameters)
+    }
+}
+
+impl Kernel for Matern52 {
+    fn parameters(&self, dim: usize) -> Vec<Parameter> {
+        Parameter::lengthscales(dim).collect()
+    }
+
+    fn bind(&self, log_parameters: &[f64], _dim: usize) -> Box<dyn Covariance> {
+        Stationary::<Matern52>::boxed(log_parameters)
+    }
+}
+
+impl Profile for Matern32 {
+    #[inline(always)]
+    fn value(s: f64) -> f64 {
+        let r = SQRT_3 * s.sqrt();
+        (1.0 + r) * exp(-r)
+    }
+
+    #[inline(always)]
+    fn slope(s: f64, _k: f64) -> f64 {
+        -1.5 * exp(-SQRT_3 * s.sqrt())
+    }
+
+    fn frequency(rng: &mut Rng) -> f64 {
+        student::<3>(rng)
+    }
+}
+
+impl Profile for Matern52 {
+    #[inline(always)]
+    fn value(s: f64) -> f64 {
+        let r = SQRT_5 * s.sqrt();
+        (1.0 + r + (5.0 / 3.0) * s) * exp(-r)
+    }
+
+    #[inline(always)]
+    fn slope(s: f64, _k: f64) -> f64 {
+        let r = SQRT_5 * s.sqrt();
+        (-5.0 / 6.0) * (1.0 + r) * exp(-r)
+    }
+
+    fn frequency(rng: &mut Rng) -> f64 {
+        student::<5>(rng)
+    }
+}
+
+/// What makes a normal variable one of Student's: 1/√(χ²/N), χ² with N degrees of freedom.
+fn student<const N: u8>(rng: &mut Rng) -> f64 {
+    let chi: f64 = (0..N).map(|_| rng.normal().powi(2)).sum();
+    (f64::from(N) / chi).sqrt()
+}

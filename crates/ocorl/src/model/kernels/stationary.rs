@@ -1,0 +1,236 @@
+//! Kernels of the scaled distance alone: k(x, z) = g(s), s = Σ_d (x_d − z_d)²/ℓ_d².
+
+use super::{Against, Covariance, Feature};
+use crate::linalg::vector::{BLOCK, Sum, padded};
+use crate::model::pool::Pool;
+use crate::random::Rng;
+use pulp::{Arch, Simd, WithSimd};
+use std::marker::PhantomData;
+
+/// The shape g of a stationary kernel, g(0) = 1.
+pub(super) trait Profile: std::fmt::Debug + Send + Sync + 'static {
+    /// g(s). `#[inline(always)]`, without a branch: it becomes vector instructions.
+    fn value(s: f64) -> f64;
+
+    /// g′(s), from s or from `k` = g(s), whichever is cheaper.
+    fn slope(s: f64, k: f64) -> f64;
+
+    /// A factor f such that ω_d = f·N(0, 1)/ℓ_d has the kernel's spectral density.
+    fn frequency(rng: &mut Rng) -> f64;
+}
+
+/// A stationary kernel with its lengthscales.
+#[derive(Debug)]
+pub(super) struct Stationary<P> {
+    /// 1/ℓ_d
+    inverse: Vec<f64>,
+    profile: PhantomData<P>,
+}
+
+impl<P: Profile> Stationary<P> {
+    pub(super) fn boxed(log_lengthscales: &[f64]) -> Box<dyn Covariance> {
+        let inverse = log_lengthscales.iter().map(|l| (-l).exp()).collect();
+        Box::new(Stationary::<P> { inverse, profile: PhantomData })
+    }
+
+    /// z_d/ℓ_d
+    fn scale(&self, z: &[f64], pool: &mut Pool) -> Vec<f64> {
+        let mut scaled = pool.take(z.len());
+        for ((scaled, z), r) in scaled.iter_mut().zip(z).zip(&self.inverse) {
+            *scaled = z * r;
+        }
+        scaled
+    }
+
+    /// cᵢ = wᵢ g′(sᵢ), the weight of ∂sᵢ.
+    fn slopes(&self, pair: Against<'_>, scaled: &[f64], k: &[f64], w: &[f64], pool: &mut Pool) -> Vec<f64> {
+        let mut c = pool.take(w.len());
+        let distances = Distances { pair, inverse: &self.inverse, scaled };
+        Arch::new().dispatch(Slopes::<P> { distances, k, w, out: &mut c, profile: PhantomData });
+        c
+    }
+}
+
+impl<P: Profile> Covariance for Stationary<P> {
+    fn values(&self, pair: Against<'_>, out: &mut [f64], pool: &mut Pool) {
+        assert_eq!(pair.x.len(), out.len(), "room for {} of {} values", out.len(), pair.x.len());
+        let scaled = self.scale(pair.z, pool);
+        let distances = Distances { pair, inverse: &self.inverse, scaled: &scaled };
+        Arch::new().dispatch(Values::<P> { distances, out, profile: PhantomData });
+        pool.give(scaled);
+    }
+
+    /// ∂s/∂z_d = −2 t_d/ℓ_d with t_d = (x_d − z_d)/ℓ_d.
+    fn input_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+        let scaled = self.scale(pair.z, pool);
+        let c = self.slopes(pair, &scaled, k, w, pool);
+        let moments = Moments { pair, inverse: &self.inverse, scaled: &scaled, c: &c };
+        let add = |d: usize, sum: f64| out[d] -= 2.0 * self.inverse[d] * sum;
+        Arch::new().dispatch(FirstMoments(moments, add));
+        pool.give(c);
+        pool.give(scaled);
+    }
+
+    /// ∂s/∂(ln ℓ_d) = −2 t_d².
+    fn parameter_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+        let scaled = self.scale(pair.z, pool);
+        let c = self.slopes(pair, &scaled, k, w, pool);
+        let moments = Moments { pair, inverse: &self.inverse, scaled: &scaled, c: &c };
+        Arch::new().dispatch(SecondMoments(moments, |d: usize, sum: f64| out[d] -= 2.0 * sum));
+        pool.give(c);
+        pool.give(scaled);
+    }
+
+    fn diagonal(&self, _z: &[f64]) -> f64 {
+        1.0
+    }
+
+    fn diagonal_gradient(&self, _z: &[f64], _weight: f64, _out: &mut [f64]) {}
+
+    fn feature(&self, rng: &mut Rng) -> Feature {
+        let factor = P::frequency(rng);
+        let frequency = self.inverse.iter().map(|r| factor * rng.normal() * r).collect();
+        Feature::wave(frequency, rng.uniform(0.0, std::f64::consts::TAU))
+    }
+}
+
+/// Squared scaled distances of a block of data points.
+#[derive(Clone, Copy)]
+struct Distances<'a> {
+    pair: Against<'a>,
+    inverse: &'a [f64],
+    scaled: &'a [f64],
+}
+
+impl Distances<'_> {
+    /// sᵢ for the `BLOCK` points from `start` on.
+    #[inline(always)]
+    fn block(&self, start: usize) -> [f64; BLOCK] {
+        let mut s = [0.0; BLOCK];
+        for d in 0..self.inverse.len() {
+            let (r, z) = (self.inverse[d], self.scaled[d]);
+            let x: &[f64; BLOCK] = self.pair.x.row(d)[start..].first_chunk().unwrap_or(&[0.0; BLOCK]);
+            for i in 0..BLOCK {
+                let t = x[i].mul_add(r, -z);
+                s[i] = t.mul_add(t, s[i]);
+            }
+        }
+        s
+    }
+
+    /// sᵢ of one point.
+    #[inline(always)]
+    fn single(&self, i: usize) -> f64 {
+        let mut s = 0.0;
+        for d in 0..self.inverse.len() {
+            let t = self.pair.x.row(d)[i].mul_add(self.inverse[d], -self.scaled[d]);
+            s = t.mul_add(t, s);
+        }
+        s
+    }
+}
+
+struct Values<'a, P> {
+    distances: Distances<'a>,
+    out: &'a mut [f64],
+    profile: PhantomData<P>,
+}
+
+impl<P: Profile> WithSimd for Values<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let (blocks, rest) = self.out.as_chunks_mut::<BLOCK>();
+        let done = blocks.len() * BLOCK;
+        for (b, out) in blocks.iter_mut().enumerate() {
+            let s = self.distances.block(b * BLOCK);
+            for i in 0..BLOCK {
+                out[i] = P::value(s[i]);
+            }
+        }
+        for (i, out) in rest.iter_mut().enumerate() {
+            *out = P::value(self.distances.single(done + i));
+        }
+    }
+}
+
+struct Slopes<'a, P> {
+    distances: Distances<'a>,
+    k: &'a [f64],
+    w: &'a [f64],
+    out: &'a mut [f64],
+    profile: PhantomData<P>,
+}
+
+impl<P: Profile> WithSimd for Slopes<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let (blocks, rest) = self.out.as_chunks_mut::<BLOCK>();
+        let (k, k_rest) = self.k.as_chunks::<BLOCK>();
+        let (w, w_rest) = self.w.as_chunks::<BLOCK>();
+        let done = blocks.len() * BLOCK;
+        for (b, ((out, k), w)) in blocks.iter_mut().zip(k).zip(w).enumerate() {
+            // A profile that needs only k leaves the distances unused, and the compiler then leaves them out.
+            let s = self.distances.block(b * BLOCK);
+            for i in 0..BLOCK {
+                out[i] = w[i] * P::slope(s[i], k[i]);
+            }
+        }
+        for (i, ((out, k), w)) in rest.iter_mut().zip(k_rest).zip(w_rest).enumerate() {
+            *out = w * P::slope(self.distances.single(done + i), *k);
+        }
+    }
+}
+
+/// Σᵢ cᵢ t_d^m over the data, for each coordinate.
+#[derive(Clone, Copy)]
+struct Moments<'a> {
+    pair: Against<'a>,
+    inverse: &'a [f64],
+    scaled: &'a [f64],
+    c: &'a [f64],
+}
+
+impl Moments<'_> {
+    #[inline(always)]
+    fn of(&self, d: usize, power: impl Fn(f64) -> f64) -> f64 {
+        let (r, z) = (self.inverse[d], self.scaled[d]);
+        let (x, x_rest) = self.pair.x.row(d).as_chunks::<BLOCK>();
+        let (c, c_rest) = self.c.as_chunks::<BLOCK>();
+        let mut sum = Sum::default();
+        for (x, c) in x.iter().zip(c) {
+            sum.add_products(c, &x.map(|x| power(x.mul_add(r, -z))));
+        }
+        sum.add_products(&padded(c_rest), &padded(x_rest).map(|x| power(x.mul_add(r, -z))));
+        sum.total()
+    }
+}
+
+struct FirstMoments<'a, F>(Moments<'a>, F);
+
+impl<F: FnMut(usize, f64)> WithSimd for FirstMoments<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _simd: S) {
+        for d in 0..self.0.inverse.len() {
+            self.1(d, self.0.of(d, |t| t));
+        }
+    }
+}
+
+struct SecondMoments<'a, F>(Moments<'a>, F);
+
+impl<F: FnMut(usize, f64)> WithSimd for SecondMoments<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _simd: S) {
+        for d in 0..self.0.inverse.len() {
+            self.1(d, self.0.of(d, |t| t * t));
+        }
+    }
+}

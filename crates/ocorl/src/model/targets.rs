@@ -1,0 +1,91 @@
+//! Data as the Gaussian process needs them: distinct inputs, standardised outputs.
+//!
+//! Measurements at exactly the same input are one: with noise variances σᵢ² and P = Σ 1/σᵢ²,
+//!
+//!     Π N(yᵢ | f, σᵢ²) = N(ȳ | f, 1/P) · C,   ȳ = Σ yᵢ/(σᵢ² P),
+//!     ln C = −½ (m − 1) ln 2π − ½ (Σ ln σᵢ² + ln P) − ½ Σ (yᵢ − ȳ)²/σᵢ²
+//!
+//! which is exact, and the reason why ten thousand copies of a point cost no more than one.
+
+use std::collections::HashMap;
+
+/// The targets of one output at the distinct inputs, in standardised units.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Targets {
+    /// ȳ at each distinct input.
+    pub(super) y: Vec<f64>,
+    /// Noise variance 1/P at each distinct input, before the learned factor.
+    pub(super) noise: Vec<f64>,
+    /// Σ (m − 1) over groups: how many measurements were merged away.
+    pub(super) merged: f64,
+    /// Σ ½ (Σ ln σᵢ² + ln P) over groups of more than one.
+    log_terms: f64,
+    /// Σ (yᵢ − ȳ)²/σᵢ² over groups.
+    spread: f64,
+}
+
+/// Variances below this are zero for all purposes; it keeps weights of exact copies without noise finite.
+const LEAST_VARIANCE: f64 = 1e-30;
+
+impl Targets {
+    /// Merges `(group, y, variance)` of each measurement into `groups` groups.
+    pub(super) fn merge(groups: usize, data: impl Iterator<Item = (usize, f64, f64)> + Clone) -> Self {
+        let (mut precision, mut y, mut count) = (vec![0.0; groups], vec![0.0; groups], vec![0_usize; groups]);
+        let mut logs = vec![0.0; groups];
+        for (group, value, variance) in data.clone() {
+            let variance = variance.max(LEAST_VARIANCE);
+            precision[group] += 1.0 / variance;
+            y[group] += value / variance;
+            logs[group] += variance.ln();
+            count[group] += 1;
+        }
+        for (y, precision) in y.iter_mut().zip(&precision) {
+            *y /= precision;
+        }
+        let mut targets = Targets::default();
+        for (group, value, variance) in data {
+            targets.spread += (value - y[group]).powi(2) / variance.max(LEAST_VARIANCE);
+        }
+        for group in 0..groups {
+            if count[group] > 1 {
+                targets.merged += (count[group] - 1) as f64;
+                targets.log_terms += 0.5 * (logs[group] + precision[group].ln());
+            }
+        }
+        targets.noise =
+            precision.iter().map(|p| if *p >= 1.0 / LEAST_VARIANCE { 0.0 } else { 1.0 / p }).collect();
+        targets.y = y;
+        targets
+    }
+
+    /// ln C and its derivative with respect to ln of the factor that multiplies all noise variances.
+    pub(super) fn log_constant(&self, log_factor: f64) -> (f64, f64) {
+        let spread = self.spread * (-log_factor).exp();
+        let value =
+            -0.5 * self.merged * (std::f64::consts::TAU.ln() + log_factor) - self.log_terms - 0.5 * spread;
+        (value, 0.5 * (spread - self.merged))
+    }
+
+    /// The targets at some of the inputs, for a first look at a part of the data.
+    pub(super) fn select(&self, indices: &[usize]) -> Targets {
+        let pick = |values: &[f64]| indices.iter().map(|&i| values[i]).collect();
+        Targets { y: pick(&self.y), noise: pick(&self.noise), ..Targets::default() }
+    }
+}
+
+/// Numbers the distinct inputs in order of appearance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Distinct {
+    seen: HashMap<Vec<u64>, usize>,
+}
+
+impl Distinct {
+    /// The group of an input; the second is true if it is new.
+    pub(super) fn group(&mut self, point: &[f64]) -> (usize, bool) {
+        // Zero has two signs and is one place.
+        let key = point.iter().map(|v| (v + 0.0).to_bits()).collect();
+        let next = self.seen.len();
+        let group = *self.seen.entry(key).or_insert(next);
+        (group, group == next)
+    }
+}

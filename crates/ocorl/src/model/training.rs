@@ -1,0 +1,246 @@
+//! Hyper-parameters by maximum marginal likelihood with weak priors, in log space.
+//!
+//! maximise  Σ_j ln p(y_j | θ, ν_j) − Σ_p ½ ((θ_p − m_p)/s_p)²  over kernel parameters θ (and noise factors ν, if they are learned)
+//!
+//! - Several starts: the parameters of last time, the kernel's own start, and seeded draws from the prior; the best end is kept.
+//! - Much data: every start is followed on a small random part of the data first, and its end refined on ever larger parts, so that
+//!   few evaluations (n³ each) see all data.
+//! - Divided by the number of points, so that tolerances mean the same for any amount of data.
+
+use super::kernels::{Kernel, Parameter};
+use super::likelihood::Likelihood;
+use super::minimize::{Minimum, Stop, minimize};
+use super::targets::Targets;
+use crate::linalg::{Points, Rows};
+use crate::random::{Rng, Stream};
+
+pub use super::minimize::Status;
+
+/// How to search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainingSettings {
+    /// Starts drawn from the prior, beside the last parameters and the kernel's own start.
+    pub restarts: usize,
+    /// Evaluations of the likelihood for each start and each part of the data.
+    pub max_evaluations: usize,
+    /// Stop when the largest entry of the gradient is below this, in nats for each measurement.
+    pub gradient_tolerance: f64,
+    /// Stop when a step gains less than this, in nats for each measurement.
+    pub gain_tolerance: f64,
+    /// Whether weak priors on the parameters count; without them lengthscales of coordinates without influence grow to their bounds.
+    pub priors: bool,
+    /// The smallest part of the data that starts are tried on; with less than twice as many, all are used from the beginning.
+    pub first_part: usize,
+}
+
+impl Default for TrainingSettings {
+    fn default() -> Self {
+        TrainingSettings {
+            restarts: 2,
+            max_evaluations: 100,
+            gradient_tolerance: 1e-4,
+            gain_tolerance: 1e-7,
+            priors: true,
+            first_part: 120,
+        }
+    }
+}
+
+/// How the parameters of one output (or of all, if they share them) were found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// How the search that won ended.
+    pub status: Status,
+    /// Evaluations of all starts on all parts of the data together.
+    pub evaluations: usize,
+    /// ln p(y) of the outputs concerned, in standardised units.
+    pub log_likelihood: f64,
+    /// Numbers of the kernel parameters that ended at a bound.
+    pub at_bounds: Vec<usize>,
+}
+
+/// How training went, one entry for each output, or one for all if they share their parameters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrainingReport {
+    /// The fits.
+    pub fits: Vec<Fit>,
+}
+
+/// Parameters to be found together: one output, or all that share them.
+pub(super) struct Group<'a> {
+    pub(super) kernel: &'a dyn Kernel,
+    pub(super) x: &'a Rows,
+    pub(super) targets: Vec<&'a Targets>,
+    /// Parameters of last time: the kernel's, then one noise factor for each output.
+    pub(super) last: Option<Vec<f64>>,
+    pub(super) learn_noise: bool,
+    /// At most so many points are learned from.
+    pub(super) limit: usize,
+}
+
+/// ln of a factor on stated noise variances: e^0 = as stated, give or take a factor of e² for two standard deviations.
+pub(super) fn noise_parameter() -> Parameter {
+    Parameter {
+        name: "noise factor",
+        coordinate: None,
+        start: 0.0,
+        bounds: (1e-6_f64.ln(), 1e4_f64.ln()),
+        prior: (0.0, 1.0),
+    }
+}
+
+/// Parameters (kernel, then noise factors) and how they were found.
+pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stream) -> (Vec<f64>, Fit) {
+    let mut parameters = group.kernel.parameters(group.x.dim());
+    let kernel_count = parameters.len();
+    parameters.extend((0..group.targets.len()).map(|_| noise_parameter()));
+    let free = if group.learn_noise { parameters.len() } else { kernel_count };
+    let search = Search { group, settings, parameters: &parameters[..free], kernel_count };
+
+    let default: Vec<f64> = parameters[..free].iter().map(|p| p.start).collect();
+    let mut starts: Vec<Vec<f64>> = group.last.iter().map(|last| last[..free].to_vec()).collect();
+    if !starts.contains(&default) {
+        starts.push(default);
+    }
+    let mut rng = stream.child("restarts").rng();
+    starts.extend(
+        (0..settings.restarts).map(|_| parameters[..free].iter().map(|p| draw(p, &mut rng)).collect()),
+    );
+
+    let (best, evaluations) = search.over_parts(&starts, stream);
+    let mut point = best.point;
+    point.resize(parameters.len(), 0.0);
+    let near = |p: usize| {
+        let (low, high) = parameters[p].bounds;
+        (point[p] - low).abs().min((high - point[p]).abs()) < 1e-6
+    };
+    let at_bounds = (0..kernel_count).filter(|&p| near(p)).collect();
+    let log_likelihood = search.penalty(&point[..free], None) - best.value * search.count() as f64;
+    (point, Fit { status: best.status, evaluations, log_likelihood, at_bounds })
+}
+
+/// A draw from the prior, within one and a half standard deviations and the bounds: farther out the likelihood is flat.
+fn draw(parameter: &Parameter, rng: &mut Rng) -> f64 {
+    let (mean, std) = parameter.prior;
+    (mean + std * rng.normal().clamp(-1.5, 1.5)).clamp(parameter.bounds.0, parameter.bounds.1)
+}
+
+struct Search<'a> {
+    group: &'a Group<'a>,
+    settings: &'a TrainingSettings,
+    /// The free parameters.
+    parameters: &'a [Parameter],
+    kernel_count: usize,
+}
+
+impl Search<'_> {
+    /// Terms of the likelihood: measurements of all outputs.
+    fn count(&self) -> usize {
+        self.group.x.len().min(self.group.limit) * self.group.targets.len()
+    }
+
+    /// Σ ½ ((θ − m)/s)², its gradient added to `gradient` times `weight`.
+    fn penalty(&self, point: &[f64], mut gradient: Option<(&mut [f64], f64)>) -> f64 {
+        if !self.settings.priors {
+            return 0.0;
+        }
+        let mut sum = 0.0;
+        for (p, (value, parameter)) in point.iter().zip(self.parameters).enumerate() {
+            let (mean, std) = parameter.prior;
+            let t = (value - mean) / std;
+            sum += 0.5 * t * t;
+            if let Some((gradient, weight)) = &mut gradient {
+                gradient[p] += *weight * t / std;
+            }
+        }
+        sum
+    }
+
+    /// Follows all starts on the smallest part, then the best end on larger ones up to all data.
+    fn over_parts(&self, starts: &[Vec<f64>], stream: Stream) -> (Minimum, usize) {
+        let n = self.group.x.len();
+        let mut sizes = vec![n.min(self.group.limit)];
+        while sizes[sizes.len() - 1] >= 2 * self.settings.first_part {
+            sizes.push((sizes[sizes.len() - 1] / 3).max(self.settings.first_part));
+        }
+        let order = permutation(n, stream);
+        let (mut evaluations, mut best, mut starts) = (0, None, starts.to_vec());
+        for (level, &size) in sizes.iter().enumerate().rev() {
+            let part = (size < n).then(|| &order[..size]);
+            let ends: Vec<Minimum> = self.on_part(part, &starts, level == 0);
+            evaluations += ends.iter().map(|e| e.evaluations).sum::<usize>();
+            let end = ends.into_iter().reduce(|a, b| if b.value < a.value { b } else { a });
+            if let Some(end) = end {
+                starts = vec![end.point.clone()];
+                best = Some(end);
+            }
+        }
+        let fallback = || Minimum {
+            point: starts[0].clone(),
+            value: f64::INFINITY,
+            evaluations: 0,
+            status: Status::Failed,
+        };
+        (best.unwrap_or_else(fallback), evaluations)
+    }
+
+    /// The ends of all starts on part of the data.
+    fn on_part(&self, part: Option<&[usize]>, starts: &[Vec<f64>], last: bool) -> Vec<Minimum> {
+        let (x, targets);
+        let (x, targets): (&Rows, Vec<&Targets>) = match part {
+            None => (self.group.x, self.group.targets.clone()),
+            Some(indices) => {
+                x = select(self.group.x, indices);
+                targets = self.group.targets.iter().map(|t| t.select(indices)).collect::<Vec<_>>();
+                (&x, targets.iter().collect())
+            }
+        };
+        let mut likelihoods: Vec<Likelihood<'_>> =
+            targets.iter().map(|t| Likelihood::new(self.group.kernel, x, t)).collect();
+        let mut own = vec![0.0; self.kernel_count + 1];
+        let scale = 1.0 / (x.len() * targets.len()) as f64;
+        let mut objective = |point: &[f64], gradient: &mut [f64]| -> Option<f64> {
+            gradient.fill(0.0);
+            let mut value = self.penalty(point, Some((gradient, 1.0)));
+            let (kernel, noise) = point.split_at(self.kernel_count);
+            for (j, likelihood) in likelihoods.iter_mut().enumerate() {
+                let log_noise = noise.get(j).copied().unwrap_or(0.0);
+                value -= likelihood.evaluate(kernel, log_noise, &mut own)?;
+                for (g, own) in gradient.iter_mut().zip(&own[..self.kernel_count]) {
+                    *g -= own;
+                }
+                if let Some(g) = gradient.get_mut(self.kernel_count + j) {
+                    *g -= own[self.kernel_count];
+                }
+            }
+            gradient.iter_mut().for_each(|g| *g *= scale);
+            Some(value * scale)
+        };
+        // On a part of the data, the neighbourhood of its optimum is enough.
+        let loose = if last { 1.0 } else { 100.0 };
+        let stop = Stop {
+            evaluations: self.settings.max_evaluations,
+            gradient: loose * self.settings.gradient_tolerance,
+            decrease: loose * self.settings.gain_tolerance,
+        };
+        let bounds: Vec<(f64, f64)> = self.parameters.iter().map(|p| p.bounds).collect();
+        starts.iter().map(|start| minimize(&mut objective, start, &bounds, stop)).collect()
+    }
+}
+
+fn select(x: &Rows, indices: &[usize]) -> Rows {
+    let mut columns = vec![0.0; indices.len() * x.dim()];
+    for (&i, out) in indices.iter().zip(columns.chunks_exact_mut(x.dim())) {
+        x.copy_point(i, out);
+    }
+    Rows::from_points(Points::new(&columns, x.dim()))
+}
+
+/// 0, …, n − 1 in random order.
+fn permutation(n: usize, stream: Stream) -> Vec<usize> {
+    let (mut order, mut rng): (Vec<usize>, _) = ((0..n).collect(), stream.child("parts").rng());
+    for i in (1..n).rev() {
+        order.swap(i, rng.below(i + 1));
+    }
+    order
+}
