@@ -270,11 +270,13 @@ const EXP_MINIMAX: [f64; 10] = [
     2.499_429_334_573_046_3e-8,
 ];
 
-/// eˣ without a branch, at most 2 ulp wrong, zero below −708 and infinite above 709: made to be run over many numbers inside a
-/// dispatched loop, where it becomes vector instructions. Fused products round the same everywhere, so the bits are the same on every platform.
+/// eˣ, at most 2 ulp wrong, zero below −708 and infinite above 709. Without a branch: a dispatched loop over many numbers becomes
+/// vector instructions. Fused products round the same everywhere, so the bits are the same on every platform.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    let limited = x.clamp(-708.0, 709.0);
+    // Not `clamp`: these are single instructions, and NaN passes.
+    let limited = if x > 709.0 { 709.0 } else { x };
+    let limited = if limited < -708.0 { -708.0 } else { limited };
     let shifted = limited.mul_add(std::f64::consts::LOG2_E, ROUND);
     let k = shifted - ROUND;
     let r = k.mul_add(-LN_2[1], k.mul_add(-LN_2[0], limited));

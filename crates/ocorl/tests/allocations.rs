@@ -1,9 +1,15 @@
 //! Hot loops allocate nothing after their first pass.
 
+use ocorl::linalg::Points;
+use ocorl::measurements::Measurements;
+use ocorl::model::kernels::{Kernel, Linear, Matern52, Product, Rbf, Scale, Sum};
+use ocorl::model::{GaussianProcess, Mean, Physics, Posterior, Query, Settings, StatisticalModel};
 use ocorl::plan::{Guess, Ilqr, Problem, uniform_grid};
+use ocorl::random::Stream;
 use ocorl::simulate::Policy;
 use ocorl::system::Benchmark;
 use ocorl::track::{LadderSettings, MpcSettings, Reference, mpc};
+use std::sync::Arc;
 
 #[test]
 fn solving_again_allocates_nothing() {
@@ -19,6 +25,35 @@ fn solving_again_allocates_nothing() {
             solve();
         });
         assert_eq!(counted.count_total, 0, "{}", b.name);
+    }
+}
+
+#[test]
+fn asking_a_model_again_allocates_nothing() {
+    let b = Benchmark::find("cart-pole").unwrap();
+    let (mut f, mut rng, mut data) = (b.dynamics(), Stream::root(1).rng(), Measurements::new(b.dims()));
+    for _ in 0..70 {
+        let z: [f64; 5] = std::array::from_fn(|_| rng.uniform(-2.0, 2.0));
+        let mut y = [0.0; 4];
+        f.derivative(Points::single(&z), &mut y);
+        data.push(0.0, &z[..4], &z[4..], &y, &[0.01; 4]).unwrap();
+    }
+    let kernel: Box<dyn Kernel> = Box::new(Scale(Box::new(Rbf)));
+    let composite = Sum(kernel, Box::new(Product(Box::new(Matern52), Box::new(Linear))));
+    let simple = Settings::default();
+    let physics = Mean::Physics(Physics::new(b.dynamics()));
+    let rich = Settings { kernel: Arc::new(composite), mean: physics, ..Settings::default() };
+    let approximate = Settings { exact_limit: 60, inducing_points: 40, ..Settings::default() };
+    for settings in [simple, rich, approximate] {
+        let mut model = GaussianProcess::for_task(&b.task, settings).unwrap();
+        model.update(&data).unwrap();
+        let points: Vec<f64> = (0..5 * 150).map(|_| rng.uniform(-2.0, 2.0)).collect();
+        for query in [Query::Mean, Query::MeanJacobian, Query::MeanStd, Query::All] {
+            let mut posterior = Posterior::default();
+            let mut ask = || model.posterior(Points::new(&points, 5), query, &mut posterior);
+            ask();
+            assert_eq!(allocation_counter::measure(ask).count_total, 0, "{query:?}");
+        }
     }
 }
 

@@ -21,15 +21,25 @@ pub struct Cholesky {
 
 impl Cholesky {
     /// Factorises the lower triangle of a (n × n, column-major), in its own memory. `Err` is the first pivot that is not positive.
-    pub fn new(mut a: Vec<f64>, n: usize) -> Result<Self, usize> {
-        assert_eq!(a.len(), n * n, "{} numbers are not a matrix of {n} rows", a.len());
+    pub fn new(a: Vec<f64>, n: usize) -> Result<Self, usize> {
+        Cholesky::with_room(a, n, n)
+    }
+
+    /// The same for columns `capacity` ≥ n apart: a matrix of `capacity` rows and columns, of which the upper left n × n counts, can grow
+    /// to its size without moving.
+    pub fn with_room(mut a: Vec<f64>, n: usize, capacity: usize) -> Result<Self, usize> {
+        assert!(
+            a.len() == capacity * capacity && n <= capacity,
+            "{} numbers: not {n} of {capacity} rows",
+            a.len()
+        );
         if n > 0 {
-            dense::cholesky(&mut a, n, n)?;
+            dense::cholesky(&mut a, n, capacity)?;
         }
         // The library lets NaN pass.
-        match (0..n).find(|&i| !(a[i * n + i] > 0.0 && a[i * n + i].is_finite())) {
+        match (0..n).map(|i| a[i * capacity + i]).position(|pivot| !(pivot > 0.0 && pivot.is_finite())) {
             Some(pivot) => Err(pivot),
-            None => Ok(Cholesky { data: a, n, capacity: n }),
+            None => Ok(Cholesky { data: a, n, capacity }),
         }
     }
 

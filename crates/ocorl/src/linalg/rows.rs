@@ -110,6 +110,14 @@ impl<'a> RowsRef<'a> {
         &self.data[d * self.stride + self.start..][..self.len]
     }
 
+    /// Coordinate `d` of `N` points from `start` on.
+    #[inline(always)]
+    pub fn block<const N: usize>(&self, d: usize, start: usize) -> &'a [f64; N] {
+        let from = d * self.stride + self.start + start;
+        let block: Option<&[f64; N]> = self.data[from..].first_chunk();
+        block.expect("a whole block of points")
+    }
+
     /// Coordinates of a point.
     #[inline(always)]
     pub fn dim(&self) -> usize {

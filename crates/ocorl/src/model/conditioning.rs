@@ -22,33 +22,40 @@ pub(super) const LARGEST_JITTER: f64 = 1e-6;
 /// A factor with the fraction of the diagonal that had to be added.
 type Factorized = (Cholesky, f64);
 
-/// Factorises `matrix` (n × n, lower triangle): plainly, and if that fails with ever more jitter.
-fn factorize(matrix: Vec<f64>, n: usize) -> Option<Factorized> {
-    let scale = (0..n).map(|i| matrix[i * n + i]).sum::<f64>() / n.max(1) as f64;
-    if !scale.is_finite() {
-        return None;
-    }
-    // Only a matrix that fails is needed twice: most are not copied.
-    if let Ok(factor) = Cholesky::new(matrix.clone(), n) {
-        return Some((factor, 0.0));
-    }
-    JITTERS[1..].iter().find_map(|&jitter| {
-        let mut raised = matrix.clone();
+/// Factorises the n × n matrix that `fill` writes (lower triangle, columns as far apart as its second argument says): plainly, and if
+/// that fails with ever more jitter. There is room for an eighth more rows.
+fn factorize(n: usize, mut fill: impl FnMut(&mut [f64], usize)) -> Option<Factorized> {
+    let capacity = n + n / 8;
+    JITTERS.iter().find_map(|&jitter| {
+        let mut matrix = vec![0.0; capacity * capacity];
+        fill(&mut matrix, capacity);
+        let scale = (0..n).map(|i| matrix[i * capacity + i]).sum::<f64>() / n.max(1) as f64;
         for i in 0..n {
-            raised[i * n + i] += jitter * scale;
+            matrix[i * capacity + i] += jitter * scale;
         }
-        Cholesky::new(raised, n).ok().map(|factor| (factor, jitter))
+        Cholesky::with_room(matrix, n, capacity).ok().map(|factor| (factor, jitter))
     })
 }
 
-/// The lower triangle of K(x, x), n × n, with `noise` added to its diagonal.
-pub(super) fn gram(covariance: &dyn Covariance, x: &Rows, noise: &[f64], out: &mut [f64], pool: &mut Pool) {
+/// The lower triangle of K(x, x), columns `stride` apart, with `noise` added to its diagonal.
+pub(super) fn gram(
+    covariance: &dyn Covariance,
+    x: &Rows,
+    noise: &[f64],
+    out: &mut [f64],
+    stride: usize,
+    pool: &mut Pool,
+) {
     let n = x.len();
     let mut z = pool.take(x.dim());
     for j in 0..n {
         x.copy_point(j, &mut z);
-        covariance.values(Against { x: x.view().from(j), z: &z }, &mut out[j * n + j..(j + 1) * n], pool);
-        out[j * n + j] += noise[j];
+        covariance.values(
+            Against { x: x.view().from(j), z: &z },
+            &mut out[j * stride + j..j * stride + n],
+            pool,
+        );
+        out[j * stride + j] += noise[j];
     }
     pool.give(z);
 }
@@ -79,10 +86,9 @@ pub(super) struct Exact {
 
 impl Exact {
     pub(super) fn new(covariance: &dyn Covariance, x: &Rows, y: &[f64], noise: Vec<f64>) -> Option<Self> {
-        let n = x.len();
-        let mut matrix = vec![0.0; n * n];
-        gram(covariance, x, &noise, &mut matrix, &mut Pool::default());
-        let (factor, jitter) = factorize(matrix, n)?;
+        let mut pool = Pool::default();
+        let (factor, jitter) =
+            factorize(x.len(), |matrix, stride| gram(covariance, x, &noise, matrix, stride, &mut pool))?;
         let mut exact = Exact { factor, half: Vec::new(), weights: Vec::new(), noise, jitter };
         exact.solve(y);
         exact.weights.iter().all(|w| w.is_finite()).then_some(exact)
@@ -182,9 +188,9 @@ impl Inducing {
             x.copy_point(i, point);
         }
         let points = Rows::from_points(Points::new(&columns, dim));
-        let mut matrix = vec![0.0; m * m];
-        gram(covariance, &points, &vec![0.0; m], &mut matrix, &mut pool);
-        let (prior, jitter) = factorize(matrix, m)?;
+        let nothing = vec![0.0; m];
+        let (prior, jitter) =
+            factorize(m, |matrix, stride| gram(covariance, &points, &nothing, matrix, stride, &mut pool))?;
 
         // V = L⁻¹ Kₘₙ N^(−½), in blocks of columns; B = I + V Vᵀ, b = V N^(−½) y.
         let (mut b, mut right) = (vec![0.0; m * m], vec![0.0; m]);
@@ -407,7 +413,7 @@ impl Conditioning {
     pub(super) fn covariance(&self, covariance: &dyn Covariance, x: &Rows, z: Points<'_>, out: &mut [f64]) {
         let (count, mut pool) = (z.len(), Pool::default());
         let queries = Rows::from_points(z);
-        gram(covariance, &queries, &vec![0.0; count], out, &mut pool);
+        gram(covariance, &queries, &vec![0.0; count], out, count, &mut pool);
         let mut v = cross(covariance, self.basis(x), z, &mut pool);
         match self {
             Conditioning::Exact(exact) => {

@@ -283,7 +283,7 @@ impl GaussianProcess {
         }
         let space = Space::new(dims, angles);
         let parameters = settings.kernel.parameters(space.dim());
-        let hyper = Hyperparameters { kernel: parameters.iter().map(|p| p.start).collect(), noise: 0.0 };
+        let hyper = Hyperparameters { kernel: parameters.iter().map(|p| p.starts[0]).collect(), noise: 0.0 };
         let mut model = GaussianProcess {
             state: State {
                 scaling: Scaling::identity(dims.state),
@@ -367,7 +367,7 @@ impl GaussianProcess {
         {
             return Err(wrong(format!("{bad:?}")));
         }
-        self.state = self.condition(&self.data, &self.forgotten, self.state.clone(), hyper)?;
+        self.state = self.condition(&self.data, &self.forgotten, self.state.frame(), hyper)?;
         self.refresh_confidence();
         Ok(())
     }
@@ -575,7 +575,7 @@ impl GaussianProcess {
 
     /// The state with standardisation and prior mean fitted to `data`, not conditioned yet.
     fn standardized(&self, data: &Measurements) -> Result<State, ModelError> {
-        let mut state = self.state.clone();
+        let mut state = self.state.frame();
         if data.is_empty() {
             return Ok(state);
         }
@@ -600,12 +600,11 @@ impl GaussianProcess {
         if state.x.len() + data.len() - known > self.settings.exact_limit || known == 0 {
             return Ok(false);
         }
-        let new = known..data.len();
-        let mut distinct = state.distinct.clone();
-        if new.clone().any(|i| !distinct.group(data.points().at(i)).1) {
+        let (new, before, dim) = (known..data.len(), state.x.len(), state.space.dim());
+        if new.clone().any(|i| !state.distinct.group(data.points().at(i)).1) {
+            state.distinct.truncate(before);
             return Ok(false);
         }
-        let (before, dim) = (state.x.len(), state.space.dim());
         let mut columns = vec![0.0; dim * new.len()];
         for (i, out) in new.clone().zip(columns.chunks_exact_mut(dim)) {
             state.space.map(data.points().at(i), out);
@@ -615,6 +614,7 @@ impl GaussianProcess {
         let undo = |state: &mut State| {
             state.x.retain(|i| i < before);
             state.groups.truncate(known);
+            state.distinct.truncate(before);
         };
         let targets = match self.targets(&self.state, data, forgotten) {
             Ok(targets) => targets,
@@ -634,7 +634,6 @@ impl GaussianProcess {
             for (output, targets) in outputs.iter_mut().zip(targets) {
                 output.targets = targets;
             }
-            self.state.distinct = distinct;
             return Ok(true);
         }
         for (output, _) in outputs.iter_mut().zip(grown).filter(|(_, grown)| *grown) {
@@ -678,6 +677,19 @@ fn residuals(mean: &FittedMean, data: &Measurements) -> Result<Blocks, ModelErro
 }
 
 impl State {
+    /// How data are shown to the kernel, without data and factors.
+    fn frame(&self) -> State {
+        State {
+            space: self.space.clone(),
+            scaling: self.scaling.clone(),
+            mean: self.mean.clone(),
+            groups: Vec::new(),
+            distinct: Distinct::default(),
+            x: Rows::new(self.space.dim()),
+            outputs: Vec::new(),
+        }
+    }
+
     /// Numbers the distinct inputs of `data` and shows them to the kernel.
     fn regroup(&mut self, data: &Measurements) {
         let dim = self.space.dim();
@@ -719,7 +731,7 @@ impl StatisticalModel for GaussianProcess {
         let mut forgotten = self.forgotten.clone();
         forgotten.resize(data.len(), 1.0);
         if !self.append(&data, &forgotten)? {
-            let fresh = if self.data.is_empty() { self.standardized(&data)? } else { self.state.clone() };
+            let fresh = if self.data.is_empty() { self.standardized(&data)? } else { self.state.frame() };
             self.state = self.condition(&data, &forgotten, fresh, &self.hyper())?;
         }
         (self.data, self.forgotten) = (data, forgotten);

@@ -36,6 +36,11 @@ impl<'a> Likelihood<'a> {
         }
     }
 
+    /// Number of distinct inputs.
+    pub(super) fn len(&self) -> usize {
+        self.x.len()
+    }
+
     /// ln p(y), and its gradient into `gradient` (kernel parameters, then ln of the noise factor) if it is not empty. None if the
     /// covariance matrix is not positive definite or something is not finite.
     pub(super) fn evaluate(
@@ -50,7 +55,7 @@ impl<'a> Likelihood<'a> {
         for (noise, own) in noise.iter_mut().zip(&self.targets.noise) {
             *noise = own * factor;
         }
-        gram(&*covariance, self.x, &noise, &mut self.matrix, &mut self.pool);
+        gram(&*covariance, self.x, &noise, &mut self.matrix, n, &mut self.pool);
         let factorized = self.factorize();
         let value = factorized.map(|(value, alpha)| {
             let (constant, slope) = self.targets.log_constant(log_noise);

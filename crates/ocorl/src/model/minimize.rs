@@ -1,5 +1,7 @@
-//! Minimisation within bounds, by L-BFGS-B: the one door to the optimiser's library.
+//! Minimisation within bounds: by L-BFGS-B from anywhere (the one door to the optimiser's library), by BFGS with a known first
+//! Hessian near the end.
 
+use crate::linalg::Cholesky;
 use basin::{
     BoxBounds, ConstraintDescription, ConstraintSet, Constraints, CostFunction, Executor, FirstOrderState,
     Gradient, Lbfgsb, Termination,
@@ -85,6 +87,139 @@ pub(super) fn minimize(f: &mut Function<'_>, start: &[f64], bounds: &[(f64, f64)
     Minimum { point, value, evaluations: used.get(), status }
 }
 
+/// Minimises `f` from a start near the minimum, where the Hessian is about `hessian` (p × p): projected BFGS steps within the bounds.
+///
+/// With p variables that matrix saves the p or so evaluations in which [`minimize`] would learn it; what `f` adds to it is learned on the
+/// way.
+pub(super) fn refine(
+    f: &mut Function<'_>,
+    start: &[f64],
+    mut hessian: Vec<f64>,
+    bounds: &[(f64, f64)],
+    stop: Stop,
+) -> Minimum {
+    let p = start.len();
+    let mut x: Vec<f64> = start.iter().zip(bounds).map(|(x, (low, high))| x.clamp(*low, *high)).collect();
+    let mut gradient = vec![0.0; p];
+    let mut evaluations = 1;
+    let Some(mut value) = f(&x, &mut gradient).filter(|v| v.is_finite()) else {
+        return Minimum { point: x, value: f64::INFINITY, evaluations, status: Status::Failed };
+    };
+    let end =
+        |x: &[f64], value, evaluations, status| Minimum { point: x.to_vec(), value, evaluations, status };
+    loop {
+        // A variable that its bound holds back is left out.
+        let free: Vec<usize> = (0..p)
+            .filter(|&i| {
+                let (low, high) = bounds[i];
+                !(x[i] <= low && gradient[i] > 0.0 || x[i] >= high && gradient[i] < 0.0)
+            })
+            .collect();
+        if free.iter().all(|&i| gradient[i].abs() <= stop.gradient) {
+            return end(&x, value, evaluations, Status::Converged);
+        }
+        let step = newton_step(&hessian, p, &free, &gradient);
+        let mut length = 1.0;
+        let (next, next_value, next_gradient) = loop {
+            if evaluations >= stop.evaluations {
+                return end(&x, value, evaluations, Status::Budget);
+            }
+            let mut trial = x.clone();
+            for (&i, d) in free.iter().zip(&step) {
+                trial[i] = (x[i] + length * d).clamp(bounds[i].0, bounds[i].1);
+            }
+            let slope: f64 = (0..p).map(|i| gradient[i] * (trial[i] - x[i])).sum();
+            if slope >= 0.0 && length > 1e-3 {
+                // Cut off by a bound, the step leads uphill; a shorter one does not.
+                length *= 0.25;
+                continue;
+            }
+            let mut slopes = vec![0.0; p];
+            evaluations += 1;
+            let found = f(&trial, &mut slopes).filter(|v| *v <= value + 1e-4 * slope);
+            match found.filter(|_| slopes.iter().all(|g| g.is_finite())) {
+                Some(found) => break (trial, found, slopes),
+                None if length < 1e-3 || slope >= 0.0 => return end(&x, value, evaluations, Status::Stalled),
+                None => length *= 0.25,
+            }
+        };
+        update(&mut hessian, p, &x, &next, &gradient, &next_gradient);
+        let gain = value - next_value;
+        (x, value, gradient) = (next, next_value, next_gradient);
+        if gain <= stop.decrease * value.abs().max(1.0) {
+            return end(&x, value, evaluations, Status::Converged);
+        }
+    }
+}
+
+/// −H⁻¹ g of the free variables, with as much added to the diagonal as makes H positive; no entry beyond 2, which in log space is a
+/// factor of seven.
+fn newton_step(hessian: &[f64], p: usize, free: &[usize], gradient: &[f64]) -> Vec<f64> {
+    let m = free.len();
+    let size = free.iter().map(|&i| hessian[i * p + i].abs()).fold(1e-3, f64::max);
+    let mut ridge = 1e-8 * size;
+    loop {
+        let entry = |e: usize| hessian[free[e / m] * p + free[e % m]] + f64::from(e / m == e % m) * ridge;
+        if let Ok(factor) = Cholesky::new((0..m * m).map(entry).collect(), m) {
+            let mut step: Vec<f64> = free.iter().map(|&i| -gradient[i]).collect();
+            factor.solve_lower(&mut step, 1);
+            factor.solve_transposed(&mut step, 1);
+            if step.iter().all(|d| d.is_finite()) {
+                let largest = step.iter().fold(0.0, |a: f64, d| a.max(d.abs()));
+                let factor = if largest > 2.0 { 2.0 / largest } else { 1.0 };
+                return step.iter().map(|d| factor * d).collect();
+            }
+        }
+        if !(ridge < 1e12 * size) {
+            return free.iter().map(|&i| -gradient[i].clamp(-1.0, 1.0)).collect();
+        }
+        ridge *= 10.0;
+    }
+}
+
+/// Powell's damped BFGS update [Noc06, procedure 18.2]: H stays positive whatever the step.
+fn update(hessian: &mut [f64], p: usize, x: &[f64], next: &[f64], gradient: &[f64], next_gradient: &[f64]) {
+    let s: Vec<f64> = (0..p).map(|i| next[i] - x[i]).collect();
+    let mut y: Vec<f64> = (0..p).map(|i| next_gradient[i] - gradient[i]).collect();
+    let hs: Vec<f64> = (0..p).map(|i| (0..p).map(|j| hessian[j * p + i] * s[j]).sum()).collect();
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let curvature = dot(&s, &hs);
+    if !(curvature > 0.0) {
+        return;
+    }
+    let sy = dot(&s, &y);
+    if sy < 0.2 * curvature {
+        let theta = 0.8 * curvature / (curvature - sy);
+        y.iter_mut().zip(&hs).for_each(|(y, hs)| *y = theta * *y + (1.0 - theta) * hs);
+    }
+    let sy = dot(&s, &y);
+    for j in 0..p {
+        for i in 0..p {
+            hessian[j * p + i] += y[i] * y[j] / sy - hs[i] * hs[j] / curvature;
+        }
+    }
+}
+
+/// The Hessian of `f` at a point from differences of its gradient: p evaluations, made symmetric. None where `f` cannot be evaluated.
+pub(super) fn hessian(f: &mut Function<'_>, point: &[f64], bounds: &[(f64, f64)]) -> Option<Vec<f64>> {
+    const STEP: f64 = 1e-3;
+    let p = point.len();
+    let mut at = vec![0.0; p];
+    f(point, &mut at)?;
+    let mut columns = vec![0.0; p * p];
+    for j in 0..p {
+        let mut moved = point.to_vec();
+        let step = if point[j] + STEP > bounds[j].1 { -STEP } else { STEP };
+        moved[j] += step;
+        let mut there = vec![0.0; p];
+        f(&moved, &mut there)?;
+        for i in 0..p {
+            columns[j * p + i] = (there[i] - at[i]) / step;
+        }
+    }
+    Some((0..p * p).map(|e| 0.5 * (columns[e] + columns[(e % p) * p + e / p])).collect())
+}
+
 type Function<'a> = dyn FnMut(&[f64], &mut [f64]) -> Option<f64> + 'a;
 
 struct Counted<'a> {
@@ -160,6 +295,26 @@ mod tests {
         let end = minimize(&mut f, &[0.0, 0.0], &[(-1.0, 2.0), (-5.0, 5.0)], STOP);
         assert_eq!(end.status, Status::Converged);
         assert!((end.point[0] - 2.0).abs() < 1e-12 && (end.point[1] + 1.0).abs() < 1e-7, "{end:?}");
+    }
+
+    #[test]
+    fn refining_with_the_hessian_takes_a_few_evaluations() {
+        // A narrow curved valley, from a point in it.
+        let mut f = |x: &[f64], g: &mut [f64]| {
+            let valley = x[1] - x[0] * x[0];
+            g[0] = -40.0 * x[0] * valley - 2.0 * (1.0 - x[0]);
+            g[1] = 20.0 * valley;
+            Some(10.0 * valley * valley + (1.0 - x[0]).powi(2))
+        };
+        let (start, bounds) = ([0.7, 0.5], [(-2.0, 2.0), (-2.0, 2.0)]);
+        let first = hessian(&mut f, &start, &bounds).unwrap();
+        let end = refine(&mut f, &start, first, &bounds, STOP);
+        assert_eq!(end.status, Status::Converged);
+        assert!(end.value < 1e-14 && end.evaluations <= 15, "{end:?}");
+        let walls = [(-2.0, 0.8), (-2.0, 2.0)];
+        let first = hessian(&mut f, &start, &walls).unwrap();
+        let end = refine(&mut f, &start, first, &walls, STOP);
+        assert!((end.point[0] - 0.8).abs() < 1e-12 && (end.point[1] - 0.64).abs() < 1e-7, "{end:?}");
     }
 
     #[test]

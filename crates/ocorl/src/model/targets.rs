@@ -88,4 +88,9 @@ impl Distinct {
         let group = *self.seen.entry(key).or_insert(next);
         (group, group == next)
     }
+
+    /// Forgets the groups from number `count` on.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.seen.retain(|_, group| *group < count);
+    }
 }

@@ -2,14 +2,14 @@
 //!
 //! maximise  Σ_j ln p(y_j | θ, ν_j) − Σ_p ½ ((θ_p − m_p)/s_p)²  over kernel parameters θ (and noise factors ν, if they are learned)
 //!
-//! - Several starts: the parameters of last time, the kernel's own start, and seeded draws from the prior; the best end is kept.
-//! - Much data: every start is followed on a small random part of the data first, and its end refined on ever larger parts, so that
-//!   few evaluations (n³ each) see all data.
+//! - Several starts: the parameters of last time, the kernel's own two starts, and seeded draws from the prior; the best end is kept.
+//! - Much data: every start is followed on a small random part of the data first; the best end and the curvature there are what the
+//!   search on the next larger part begins with, so that few evaluations (n³ each) see all data.
 //! - Divided by the number of points, so that tolerances mean the same for any amount of data.
 
 use super::kernels::{Kernel, Parameter};
 use super::likelihood::Likelihood;
-use super::minimize::{Minimum, Stop, minimize};
+use super::minimize::{Minimum, Stop, hessian, minimize, refine};
 use super::targets::Targets;
 use crate::linalg::{Points, Rows};
 use crate::random::{Rng, Stream};
@@ -19,7 +19,7 @@ pub use super::minimize::Status;
 /// How to search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainingSettings {
-    /// Starts drawn from the prior, beside the last parameters and the kernel's own start.
+    /// Starts drawn from the prior, beside the last parameters and the kernel's own two starts.
     pub restarts: usize,
     /// Evaluations of the likelihood for each start and each part of the data.
     pub max_evaluations: usize,
@@ -41,7 +41,7 @@ impl Default for TrainingSettings {
             gradient_tolerance: 1e-4,
             gain_tolerance: 1e-7,
             priors: true,
-            first_part: 120,
+            first_part: 80,
         }
     }
 }
@@ -83,7 +83,7 @@ pub(super) fn noise_parameter() -> Parameter {
     Parameter {
         name: "noise factor",
         coordinate: None,
-        start: 0.0,
+        starts: [0.0, 0.01_f64.ln()],
         bounds: (1e-6_f64.ln(), 1e4_f64.ln()),
         prior: (0.0, 1.0),
     }
@@ -97,10 +97,12 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
     let free = if group.learn_noise { parameters.len() } else { kernel_count };
     let search = Search { group, settings, parameters: &parameters[..free], kernel_count };
 
-    let default: Vec<f64> = parameters[..free].iter().map(|p| p.start).collect();
     let mut starts: Vec<Vec<f64>> = group.last.iter().map(|last| last[..free].to_vec()).collect();
-    if !starts.contains(&default) {
-        starts.push(default);
+    for k in 0..2 {
+        let own = parameters[..free].iter().map(|p| p.starts[k]).collect();
+        if !starts.contains(&own) {
+            starts.push(own);
+        }
     }
     let mut rng = stream.child("restarts").rng();
     starts.extend(
@@ -139,8 +141,8 @@ impl Search<'_> {
         self.group.x.len().min(self.group.limit) * self.group.targets.len()
     }
 
-    /// Σ ½ ((θ − m)/s)², its gradient added to `gradient` times `weight`.
-    fn penalty(&self, point: &[f64], mut gradient: Option<(&mut [f64], f64)>) -> f64 {
+    /// Σ ½ ((θ − m)/s)², its gradient added to `gradient`.
+    fn penalty(&self, point: &[f64], mut gradient: Option<&mut [f64]>) -> f64 {
         if !self.settings.priors {
             return 0.0;
         }
@@ -149,14 +151,14 @@ impl Search<'_> {
             let (mean, std) = parameter.prior;
             let t = (value - mean) / std;
             sum += 0.5 * t * t;
-            if let Some((gradient, weight)) = &mut gradient {
-                gradient[p] += *weight * t / std;
+            if let Some(gradient) = &mut gradient {
+                gradient[p] += t / std;
             }
         }
         sum
     }
 
-    /// Follows all starts on the smallest part, then the best end on larger ones up to all data.
+    /// Follows all starts on the smallest part, then refines the best end on larger ones up to all data.
     fn over_parts(&self, starts: &[Vec<f64>], stream: Stream) -> (Minimum, usize) {
         let n = self.group.x.len();
         let mut sizes = vec![n.min(self.group.limit)];
@@ -164,68 +166,125 @@ impl Search<'_> {
             sizes.push((sizes[sizes.len() - 1] / 3).max(self.settings.first_part));
         }
         let order = permutation(n, stream);
-        let (mut evaluations, mut best, mut starts) = (0, None, starts.to_vec());
+        let bounds: Vec<(f64, f64)> = self.parameters.iter().map(|p| p.bounds).collect();
+        let mut evaluations = 0;
+        let mut ends: Vec<Minimum> = Vec::new();
+        let mut curvature = None;
         for (level, &size) in sizes.iter().enumerate().rev() {
-            let part = (size < n).then(|| &order[..size]);
-            let ends: Vec<Minimum> = self.on_part(part, &starts, level == 0);
-            evaluations += ends.iter().map(|e| e.evaluations).sum::<usize>();
-            let end = ends.into_iter().reduce(|a, b| if b.value < a.value { b } else { a });
-            if let Some(end) = end {
-                starts = vec![end.point.clone()];
-                best = Some(end);
+            let part = Part::new(self.group, (size < n).then(|| &order[..size]));
+            let mut likelihoods = part.likelihoods(self.group.kernel);
+            let mut used = 0;
+            let mut objective = |point: &[f64], gradient: &mut [f64]| {
+                used += 1;
+                self.objective(&mut likelihoods, point, gradient)
+            };
+            let stop = self.stop(level == 0);
+            ends = match curvature.take() {
+                None => starts.iter().map(|start| minimize(&mut objective, start, &bounds, stop)).collect(),
+                Some(hessian) => vec![self.refined(&mut objective, &ends, hessian, &bounds, stop)],
+            };
+            ends.retain(|end| end.status != Status::Failed);
+            ends.sort_by(|a, b| a.value.total_cmp(&b.value));
+            ends.truncate(2);
+            if let (Some(best), true) = (ends.first(), level > 0) {
+                curvature = hessian(&mut objective, &best.point, &bounds);
             }
+            evaluations += used;
         }
-        let fallback = || Minimum {
+        let failed = || Minimum {
             point: starts[0].clone(),
             value: f64::INFINITY,
             evaluations: 0,
             status: Status::Failed,
         };
-        (best.unwrap_or_else(fallback), evaluations)
+        (ends.into_iter().next().unwrap_or_else(failed), evaluations)
     }
 
-    /// The ends of all starts on part of the data.
-    fn on_part(&self, part: Option<&[usize]>, starts: &[Vec<f64>], last: bool) -> Vec<Minimum> {
-        let (x, targets);
-        let (x, targets): (&Rows, Vec<&Targets>) = match part {
-            None => (self.group.x, self.group.targets.clone()),
-            Some(indices) => {
-                x = select(self.group.x, indices);
-                targets = self.group.targets.iter().map(|t| t.select(indices)).collect::<Vec<_>>();
-                (&x, targets.iter().collect())
-            }
-        };
-        let mut likelihoods: Vec<Likelihood<'_>> =
-            targets.iter().map(|t| Likelihood::new(self.group.kernel, x, t)).collect();
-        let mut own = vec![0.0; self.kernel_count + 1];
-        let scale = 1.0 / (x.len() * targets.len()) as f64;
-        let mut objective = |point: &[f64], gradient: &mut [f64]| -> Option<f64> {
-            gradient.fill(0.0);
-            let mut value = self.penalty(point, Some((gradient, 1.0)));
-            let (kernel, noise) = point.split_at(self.kernel_count);
-            for (j, likelihood) in likelihoods.iter_mut().enumerate() {
-                let log_noise = noise.get(j).copied().unwrap_or(0.0);
-                value -= likelihood.evaluate(kernel, log_noise, &mut own)?;
-                for (g, own) in gradient.iter_mut().zip(&own[..self.kernel_count]) {
-                    *g -= own;
-                }
-                if let Some(g) = gradient.get_mut(self.kernel_count + j) {
-                    *g -= own[self.kernel_count];
-                }
-            }
-            gradient.iter_mut().for_each(|g| *g *= scale);
-            Some(value * scale)
-        };
-        // On a part of the data, the neighbourhood of its optimum is enough.
-        let loose = if last { 1.0 } else { 100.0 };
-        let stop = Stop {
+    /// The better of two ends on a smaller part, refined on this one. Should it stall, the search goes on without the curvature.
+    fn refined(
+        &self,
+        objective: &mut dyn FnMut(&[f64], &mut [f64]) -> Option<f64>,
+        ends: &[Minimum],
+        hessian: Vec<f64>,
+        bounds: &[(f64, f64)],
+        stop: Stop,
+    ) -> Minimum {
+        let mut gradient = vec![0.0; bounds.len()];
+        let mut best = 0;
+        if ends.len() > 1 && distance(&ends[0].point, &ends[1].point) > 0.5 {
+            let mut value = |i: usize| objective(&ends[i].point, &mut gradient).unwrap_or(f64::INFINITY);
+            best = usize::from(value(1) < value(0));
+        }
+        let refined = refine(objective, &ends[best].point, hessian, bounds, stop);
+        if matches!(refined.status, Status::Converged | Status::Budget) {
+            return refined;
+        }
+        let again = minimize(objective, &refined.point, bounds, stop);
+        if again.value <= refined.value { again } else { refined }
+    }
+
+    /// On a part of the data, the neighbourhood of its optimum is enough.
+    fn stop(&self, last: bool) -> Stop {
+        let loose = if last { 1.0 } else { 10.0 };
+        Stop {
             evaluations: self.settings.max_evaluations,
             gradient: loose * self.settings.gradient_tolerance,
             decrease: loose * self.settings.gain_tolerance,
-        };
-        let bounds: Vec<(f64, f64)> = self.parameters.iter().map(|p| p.bounds).collect();
-        starts.iter().map(|start| minimize(&mut objective, start, &bounds, stop)).collect()
+        }
     }
+
+    /// −(ln p + ln prior) for each measurement, and its gradient.
+    fn objective(
+        &self,
+        likelihoods: &mut [Likelihood<'_>],
+        point: &[f64],
+        gradient: &mut [f64],
+    ) -> Option<f64> {
+        gradient.fill(0.0);
+        let mut own = vec![0.0; self.kernel_count + 1];
+        let mut value = self.penalty(point, Some(gradient));
+        let (kernel, noise) = point.split_at(self.kernel_count);
+        let mut count = 0;
+        for (j, likelihood) in likelihoods.iter_mut().enumerate() {
+            let log_noise = noise.get(j).copied().unwrap_or(0.0);
+            value -= likelihood.evaluate(kernel, log_noise, &mut own)?;
+            count += likelihood.len();
+            for (g, own) in gradient.iter_mut().zip(&own[..self.kernel_count]) {
+                *g -= own;
+            }
+            if let Some(g) = gradient.get_mut(self.kernel_count + j) {
+                *g -= own[self.kernel_count];
+            }
+        }
+        let scale = 1.0 / count.max(1) as f64;
+        gradient.iter_mut().for_each(|g| *g *= scale);
+        Some(value * scale)
+    }
+}
+
+/// Part of the data, or all.
+struct Part<'a> {
+    own: Option<(Rows, Vec<Targets>)>,
+    group: &'a Group<'a>,
+}
+
+impl<'a> Part<'a> {
+    fn new(group: &'a Group<'a>, indices: Option<&[usize]>) -> Self {
+        let own = indices
+            .map(|i| (select(group.x, i), group.targets.iter().map(|targets| targets.select(i)).collect()));
+        Part { own, group }
+    }
+
+    fn likelihoods<'b>(&'b self, kernel: &'b dyn Kernel) -> Vec<Likelihood<'b>> {
+        match &self.own {
+            Some((x, targets)) => targets.iter().map(|t| Likelihood::new(kernel, x, t)).collect(),
+            None => self.group.targets.iter().map(|t| Likelihood::new(kernel, self.group.x, t)).collect(),
+        }
+    }
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
 fn select(x: &Rows, indices: &[usize]) -> Rows {

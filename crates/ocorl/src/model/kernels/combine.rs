@@ -204,15 +204,26 @@ struct BoundScale {
 }
 
 impl BoundScale {
-    /// The inner kernel's values and the weights times the variance.
-    fn inner_terms(&self, k: &[f64], w: &[f64], pool: &mut Pool) -> (Vec<f64>, Vec<f64>) {
-        let (mut inner, mut weights) = (pool.take(k.len()), pool.take(w.len()));
+    /// Adds v times what `act` adds to zeros, given the inner kernel's values.
+    fn inner(
+        &self,
+        k: &[f64],
+        out: &mut [f64],
+        pool: &mut Pool,
+        act: impl FnOnce(&[f64], &mut [f64], &mut Pool),
+    ) {
+        let (mut inner, mut sum) = (pool.take(k.len()), pool.take(out.len()));
         let inverse = self.variance.recip();
-        for i in 0..k.len() {
-            inner[i] = k[i] * inverse;
-            weights[i] = w[i] * self.variance;
+        for (inner, k) in inner.iter_mut().zip(k) {
+            *inner = k * inverse;
         }
-        (inner, weights)
+        sum.fill(0.0);
+        act(&inner, &mut sum, pool);
+        for (out, sum) in out.iter_mut().zip(&sum) {
+            *out += self.variance * sum;
+        }
+        pool.give(sum);
+        pool.give(inner);
     }
 }
 
@@ -225,18 +236,14 @@ impl Covariance for BoundScale {
     }
 
     fn input_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
-        let (inner, weights) = self.inner_terms(k, w, pool);
-        self.inner.input_gradient(pair, &inner, &weights, out, pool);
-        pool.give(weights);
-        pool.give(inner);
+        self.inner(k, out, pool, |k, out, pool| self.inner.input_gradient(pair, k, w, out, pool));
     }
 
     fn parameter_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
         out[0] += vector::dot(k, w);
-        let (inner, weights) = self.inner_terms(k, w, pool);
-        self.inner.parameter_gradient(pair, &inner, &weights, &mut out[1..], pool);
-        pool.give(weights);
-        pool.give(inner);
+        self.inner(k, &mut out[1..], pool, |k, out, pool| {
+            self.inner.parameter_gradient(pair, k, w, out, pool)
+        });
     }
 
     fn diagonal(&self, z: &[f64]) -> f64 {

@@ -44,6 +44,8 @@ impl Kernel for Matern52 {
 }
 
 impl Profile for Matern32 {
+    const SLOPE_OF_DISTANCE: bool = true;
+
     #[inline(always)]
     fn value(s: f64) -> f64 {
         let r = SQRT_3 * s.sqrt();
@@ -61,6 +63,8 @@ impl Profile for Matern32 {
 }
 
 impl Profile for Matern52 {
+    const SLOPE_OF_DISTANCE: bool = true;
+
     #[inline(always)]
     fn value(s: f64) -> f64 {
         let r = SQRT_5 * s.sqrt();

@@ -43,8 +43,9 @@ pub struct Parameter {
     pub name: &'static str,
     /// The coordinate that it belongs to, if any.
     pub coordinate: Option<usize>,
-    /// ln of the value training starts from.
-    pub start: f64,
+    /// ln of the values training starts from: a plain function under the stated noise, and a lively one under little noise. From the first
+    /// alone, few data are all too easily explained as noise.
+    pub starts: [f64; 2],
     /// ln of the least and the greatest value.
     pub bounds: (f64, f64),
     /// Mean and standard deviation of ln of the value, before any data.
@@ -61,7 +62,7 @@ impl Parameter {
         (0..dim).map(move |d| Parameter {
             name: "lengthscale",
             coordinate: Some(d),
-            start: 0.0,
+            starts: [0.0, 2_f64.ln()],
             bounds: (1e-2_f64.ln(), 1e4_f64.ln()),
             prior,
         })
@@ -72,7 +73,7 @@ impl Parameter {
         Parameter {
             name,
             coordinate: None,
-            start: 0.0,
+            starts: [0.0, 10_f64.ln()],
             bounds: (1e-3_f64.ln(), 1e6_f64.ln()),
             prior: (0.0, 3.0),
         }

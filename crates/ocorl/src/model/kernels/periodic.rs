@@ -16,7 +16,7 @@ impl Kernel for Periodic {
         let periods = (0..dim).map(|d| Parameter {
             name: "period",
             coordinate: Some(d),
-            start: TAU.ln(),
+            starts: [TAU.ln(); 2],
             bounds: (0.1_f64.ln(), 1e3_f64.ln()),
             prior: (TAU.ln(), 1.0),
         });

@@ -20,6 +20,8 @@ impl Kernel for Rbf {
 }
 
 impl Profile for Rbf {
+    const SLOPE_OF_DISTANCE: bool = false;
+
     #[inline(always)]
     fn value(s: f64) -> f64 {
         exp(-0.5 * s)

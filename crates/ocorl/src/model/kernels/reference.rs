@@ -21,6 +21,8 @@ impl Kernel for Reference {
 }
 
 impl Profile for Reference {
+    const SLOPE_OF_DISTANCE: bool = false;
+
     #[inline(always)]
     fn value(s: f64) -> f64 {
         exp(-s)

@@ -7,9 +7,12 @@ use crate::random::Rng;
 use pulp::{Arch, Simd, WithSimd};
 use std::marker::PhantomData;
 
-/// The shape g of a stationary kernel, g(0) = 1.
+/// The shape g of a stationary kernel, g(0) = 1. `#[inline(always)]` and without a branch: loops over it become vector instructions.
 pub(super) trait Profile: std::fmt::Debug + Send + Sync + 'static {
-    /// g(s). `#[inline(always)]`, without a branch: it becomes vector instructions.
+    /// Whether [`slope`](Self::slope) looks at s.
+    const SLOPE_OF_DISTANCE: bool;
+
+    /// g(s).
     fn value(s: f64) -> f64;
 
     /// g′(s), from s or from `k` = g(s), whichever is cheaper.
@@ -94,7 +97,7 @@ impl<P: Profile> Covariance for Stationary<P> {
     }
 }
 
-/// Squared scaled distances of a block of data points.
+/// Squared scaled distances sᵢ of all data points.
 #[derive(Clone, Copy)]
 struct Distances<'a> {
     pair: Against<'a>,
@@ -103,30 +106,28 @@ struct Distances<'a> {
 }
 
 impl Distances<'_> {
-    /// sᵢ for the `BLOCK` points from `start` on.
     #[inline(always)]
-    fn block(&self, start: usize) -> [f64; BLOCK] {
-        let mut s = [0.0; BLOCK];
-        for d in 0..self.inverse.len() {
-            let (r, z) = (self.inverse[d], self.scaled[d]);
-            let x: &[f64; BLOCK] = self.pair.x.row(d)[start..].first_chunk().unwrap_or(&[0.0; BLOCK]);
-            for i in 0..BLOCK {
-                let t = x[i].mul_add(r, -z);
-                s[i] = t.mul_add(t, s[i]);
+    fn into(self, out: &mut [f64]) {
+        let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+        let done = blocks.len() * BLOCK;
+        for (b, out) in blocks.iter_mut().enumerate() {
+            let mut s = [0.0; BLOCK];
+            for (d, (r, z)) in self.inverse.iter().zip(self.scaled).enumerate() {
+                let x = self.pair.x.block::<BLOCK>(d, b * BLOCK);
+                for i in 0..BLOCK {
+                    let t = x[i].mul_add(*r, -z);
+                    s[i] = t.mul_add(t, s[i]);
+                }
+            }
+            *out = s;
+        }
+        rest.fill(0.0);
+        for (d, (r, z)) in self.inverse.iter().zip(self.scaled).enumerate() {
+            for (out, x) in rest.iter_mut().zip(&self.pair.x.row(d)[done..]) {
+                let t = x.mul_add(*r, -z);
+                *out = t.mul_add(t, *out);
             }
         }
-        s
-    }
-
-    /// sᵢ of one point.
-    #[inline(always)]
-    fn single(&self, i: usize) -> f64 {
-        let mut s = 0.0;
-        for d in 0..self.inverse.len() {
-            let t = self.pair.x.row(d)[i].mul_add(self.inverse[d], -self.scaled[d]);
-            s = t.mul_add(t, s);
-        }
-        s
     }
 }
 
@@ -141,16 +142,10 @@ impl<P: Profile> WithSimd for Values<'_, P> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        let (blocks, rest) = self.out.as_chunks_mut::<BLOCK>();
-        let done = blocks.len() * BLOCK;
-        for (b, out) in blocks.iter_mut().enumerate() {
-            let s = self.distances.block(b * BLOCK);
-            for i in 0..BLOCK {
-                out[i] = P::value(s[i]);
-            }
-        }
-        for (i, out) in rest.iter_mut().enumerate() {
-            *out = P::value(self.distances.single(done + i));
+        self.distances.into(self.out);
+        // A loop of its own, over plain numbers: so the compiler sees that it can take several at a time.
+        for out in self.out {
+            *out = P::value(*out);
         }
     }
 }
@@ -168,19 +163,11 @@ impl<P: Profile> WithSimd for Slopes<'_, P> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        let (blocks, rest) = self.out.as_chunks_mut::<BLOCK>();
-        let (k, k_rest) = self.k.as_chunks::<BLOCK>();
-        let (w, w_rest) = self.w.as_chunks::<BLOCK>();
-        let done = blocks.len() * BLOCK;
-        for (b, ((out, k), w)) in blocks.iter_mut().zip(k).zip(w).enumerate() {
-            // A profile that needs only k leaves the distances unused, and the compiler then leaves them out.
-            let s = self.distances.block(b * BLOCK);
-            for i in 0..BLOCK {
-                out[i] = w[i] * P::slope(s[i], k[i]);
-            }
+        if P::SLOPE_OF_DISTANCE {
+            self.distances.into(self.out);
         }
-        for (i, ((out, k), w)) in rest.iter_mut().zip(k_rest).zip(w_rest).enumerate() {
-            *out = w * P::slope(self.distances.single(done + i), *k);
+        for ((out, k), w) in self.out.iter_mut().zip(self.k).zip(self.w) {
+            *out = w * P::slope(*out, *k);
         }
     }
 }
