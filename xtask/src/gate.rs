@@ -66,6 +66,8 @@ fn valgrind() -> Result<String, String> {
 /// Instructions of a run with so many repetitions.
 fn count(bench: &PathBuf, case: &str, repetitions: u32) -> Result<u64, String> {
     let mut command = Command::new("valgrind");
+    // Threads that wait for work would be counted too.
+    command.env("RAYON_NUM_THREADS", "1");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg(bench).args([case, &repetitions.to_string()]);
     let said = output(command)?.stderr;

@@ -3,19 +3,26 @@
 //! `cargo xtask gate` compares the counts with `tests/golden/instructions.toml`; they do not depend on how busy the
 //! machine is, so they can gate a change where times cannot.
 
-use ocorl::plan::{Guess, Ilqr, Problem, Settings, Transcription, uniform_grid};
+use ocorl::linalg::Points;
+use ocorl::measurements::Measurements;
+use ocorl::model::{GaussianProcess, Posterior, Query, Settings, StatisticalModel};
+use ocorl::plan::{self, Guess, Ilqr, Problem, Transcription, uniform_grid};
+use ocorl::random::Stream;
 use ocorl::simulate::{Experiment, Integrator, Law, Simulator};
 use ocorl::system::Benchmark;
 use std::hint::black_box;
 use std::io::Write;
 
-const CASES: [&str; 6] = [
+const CASES: [&str; 9] = [
     "plan-pendulum-euler",
     "plan-cart-pole-euler",
     "plan-quadrotor-3d-euler",
     "plan-pendulum-rk4",
     "plan-quadrotor-3d-rk4",
     "simulate-pendulum",
+    "model-mean-jacobian",
+    "model-all",
+    "model-train",
 ];
 
 fn main() -> std::io::Result<()> {
@@ -31,24 +38,28 @@ fn main() -> std::io::Result<()> {
 }
 
 fn run(case: &str, count: usize) {
-    if case == "simulate-pendulum" {
-        return simulate(count);
+    match case {
+        "simulate-pendulum" => return simulate(count),
+        "model-mean-jacobian" => return ask(Query::MeanJacobian, count),
+        "model-all" => return ask(Query::All, count),
+        "model-train" => return train(count),
+        _ => {}
     }
     let name = case.trim_start_matches("plan-");
     match (name.strip_suffix("-euler"), name.strip_suffix("-rk4")) {
-        (Some(system), _) => plan(system, Integrator::Euler, count),
-        (_, Some(system)) => plan(system, Integrator::Rk4, count),
+        (Some(system), _) => solve(system, Integrator::Euler, count),
+        (_, Some(system)) => solve(system, Integrator::Rk4, count),
         _ => {}
     }
 }
 
 /// Ten iterations on 100 intervals from the safe control.
-fn plan(system: &str, integrator: Integrator, count: usize) {
+fn solve(system: &str, integrator: Integrator, count: usize) {
     let b = Benchmark::find(system).expect("a benchmark's name");
     let times = uniform_grid(b.task.horizon, 100);
     let transcription = Transcription::single(integrator);
     let problem = Problem { transcription, ..Problem::of(&b.task, &times) };
-    let (mut f, mut ilqr) = (b.dynamics(), Ilqr::new(Settings { max_iterations: 10, ..Settings::default() }));
+    let (mut f, mut ilqr) = (b.dynamics(), Ilqr::new(plan::Settings { max_iterations: 10, ..plan::Settings::default() }));
     let controls = b.task.safe_control.repeat(100);
     for _ in 0..count {
         let guess = Guess { controls: &controls, states: None };
@@ -62,5 +73,37 @@ fn simulate(count: usize) {
     let (mut f, experiment) = (b.dynamics(), Experiment { cost: None, ..Experiment::of(&b.task) });
     for _ in 0..count {
         black_box(Simulator::new(1e-8).run(f.as_mut(), &mut law, &experiment));
+    }
+}
+
+/// The cart pole's derivatives at random points.
+fn model(n: usize) -> GaussianProcess {
+    let b = Benchmark::find("cart-pole").expect("a benchmark's name");
+    let (mut f, mut rng, mut data) = (b.dynamics(), Stream::root(2).rng(), Measurements::new(b.dims()));
+    for _ in 0..n {
+        let z: [f64; 5] = std::array::from_fn(|_| rng.uniform(-2.0, 2.0));
+        let mut y = [0.0; 4];
+        f.derivative(Points::single(&z), &mut y);
+        data.push(0.0, &z[..4], &z[4..], &y, &[0.01; 4]).expect("finite numbers");
+    }
+    let mut model = GaussianProcess::for_task(&b.task, Settings::default()).expect("sound settings");
+    model.update(&data).expect("sound data");
+    model
+}
+
+/// 100 points against 200 measurements.
+fn ask(query: Query, count: usize) {
+    let (model, mut rng, mut posterior) = (model(200), Stream::root(3).rng(), Posterior::default());
+    let points: Vec<f64> = (0..500).map(|_| rng.uniform(-2.0, 2.0)).collect();
+    for _ in 0..count {
+        model.posterior(Points::new(&points, 5), query, black_box(&mut posterior));
+    }
+}
+
+/// Training on 50 measurements from where a new model starts.
+fn train(count: usize) {
+    let fresh = model(50);
+    for _ in 0..count {
+        black_box(fresh.clone().train(Stream::root(0))).expect("sound data");
     }
 }
