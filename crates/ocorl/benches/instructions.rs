@@ -59,7 +59,8 @@ fn solve(system: &str, integrator: Integrator, count: usize) {
     let times = uniform_grid(b.task.horizon, 100);
     let transcription = Transcription::single(integrator);
     let problem = Problem { transcription, ..Problem::of(&b.task, &times) };
-    let (mut f, mut ilqr) = (b.dynamics(), Ilqr::new(plan::Settings { max_iterations: 10, ..plan::Settings::default() }));
+    let (mut f, mut ilqr) =
+        (b.dynamics(), Ilqr::new(plan::Settings { max_iterations: 10, ..plan::Settings::default() }));
     let controls = b.task.safe_control.repeat(100);
     for _ in 0..count {
         let guess = Guess { controls: &controls, states: None };

@@ -81,7 +81,7 @@ fn fixed(n: usize) -> GaussianProcess {
 
 fn predict(task: &str, query: Query, n: usize) -> String {
     let (model, points, mut posterior) = (fixed(n), test_points(100), Posterior::default());
-    let times = times(|| (), |_| model.posterior(Points::new(&points, 5), query, &mut posterior));
+    let times = times(|| (), |()| model.posterior(Points::new(&points, 5), query, &mut posterior));
     // Sums in standardised units, as the peers have them: d(y/s_y)/d(z/s_z).
     let (outputs, inputs) = (spreads(n), input_spreads(n));
     let means = output_means(n);
@@ -137,7 +137,9 @@ fn append(n: usize) -> String {
         || model.clone(),
         |model| parts.iter().for_each(|part| model.update(part).expect("sound data")),
     );
-    grow.iter_mut().for_each(|time| *time /= TIMES as f64);
+    for time in &mut grow {
+        *time /= TIMES as f64;
+    }
     let mut whole = fixed(n);
     let hyper: Vec<_> = (0..4).map(|j| whole.hyperparameters(j).clone()).collect();
     let anew = times(|| (), |()| whole.set_hyperparameters(&hyper).expect("sound parameters"));

@@ -208,7 +208,9 @@ impl Inducing {
                 x.copy_point(start + i, &mut z);
                 covariance.values(Against { x: points.view(), z: &z }, column, &mut pool);
                 let root = noise[start + i].max(LEAST_NOISE).sqrt();
-                column.iter_mut().for_each(|k| *k /= root);
+                for k in column {
+                    *k /= root;
+                }
             }
             prior.solve_lower(v, count);
             dense::add_self_product(&mut b, Matrix::new(v, m, count), 1.0);

@@ -18,7 +18,10 @@ pub enum Confidence {
         /// B: a bound on the norm of f in the kernel's space, in standardised units.
         norm: f64,
     },
-    /// The least β for which bands of this nominal level hold that share of left-out measurements.
+    /// The least β ≥ 1 for which bands of this nominal level hold that share of left-out measurements.
+    ///
+    /// Never below one: what is left out has had its part in the hyper-parameters, so it flatters the model, and where noise drowns
+    /// σ any β will do. Bands narrowed on such evidence fail where it matters, away from the data (`tests/calibration.rs`).
     Calibrated {
         /// Nominal level, e.g. 0.95.
         level: f64,
@@ -78,7 +81,7 @@ impl Confidence {
             Confidence::InformationGain { delta, norm } => {
                 norm + (2.0 * (gain + (outputs as f64 / delta).ln())).sqrt()
             }
-            Confidence::Calibrated { level } => calibrated_scale(&judged(), level),
+            Confidence::Calibrated { level } => calibrated_scale(&judged(), level).max(1.0),
         }
     }
 }
@@ -209,6 +212,13 @@ mod tests {
         assert_eq!(calibrated_scale(&judged(5, 100.0), 0.95), 1.0);
         assert_eq!(calibrated_scale(&judged(100, 1e9), 0.95), LARGEST_SCALE);
         assert_eq!(calibrated_scale(&judged(100, 0.0), 0.95), 1.0 / LARGEST_SCALE);
+    }
+
+    #[test]
+    fn calibration_widens_bands_and_never_narrows_them() {
+        let confidence = Confidence::Calibrated { level: 0.95 };
+        assert_eq!(confidence.scale(0.0, 1, || judged(1_000, 0.4)), 1.0);
+        assert!((confidence.scale(0.0, 1, || judged(20_000, 3.0)) - 3.0).abs() < 0.15);
     }
 
     #[test]

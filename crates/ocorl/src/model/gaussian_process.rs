@@ -3,225 +3,46 @@
 use super::conditioning::{Conditioning, LARGEST_JITTER, informative};
 use super::confidence::{Confidence, Judged};
 use super::draw::Draw;
-use super::kernels::{Against, Covariance, Kernel, Parameter, Rbf, Reference, Scale};
+use super::kernels::{Covariance, Parameter};
 use super::likelihood::Likelihood;
 use super::mean::{FittedMean, Mean};
+use super::notes::{Coordinate, Note};
 use super::pool::Pool;
-use super::space::{Part, Scaling, Space};
+use super::posterior::{CHUNK, Chunk};
+use super::settings::{Hyperparameters, Lengthscales, Noise, Settings};
+use super::space::{Scaling, Space};
 use super::targets::{Distinct, Targets};
-use super::training::{self, Group, TrainingReport, TrainingSettings};
+use super::training::{self, Group, TrainingReport};
 use super::{ModelError, Posterior, Query, StatisticalModel};
-use crate::linalg::{Blocks, Dims, Points, Rows, vector};
+use crate::linalg::{Blocks, Dims, Points, Rows};
 use crate::measurements::{MeasurementError, Measurements};
 use crate::random::{Rng, Stream};
 use crate::system::{Dynamics, Task};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// What the noise of measurements is taken to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noise {
-    /// As stated with each measurement.
-    Stated,
-    /// As stated, times a factor for each output that is learned.
-    Learned,
-    /// As the paper's authors' program has it: the stated standard deviation, in units of the output's spread, where its square belongs.
-    Reference,
-}
-
-/// Whether outputs have kernel parameters of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lengthscales {
-    /// Each output its own.
-    PerOutput,
-    /// All the same: fewer numbers to learn from few data.
-    Shared,
-}
-
-/// What the model is.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The covariance function of standardised coordinates.
-    pub kernel: Arc<dyn Kernel>,
-    /// What is believed before any data.
-    pub mean: Mean,
-    /// What the noise is.
-    pub noise: Noise,
-    /// Whether outputs share kernel parameters.
-    pub lengthscales: Lengthscales,
-    /// How hyper-parameters are found.
-    pub training: TrainingSettings,
-    /// How β is chosen.
-    pub confidence: Confidence,
-    /// With more distinct inputs than this, inducing points take over: time grows with n³, memory with n².
-    pub exact_limit: usize,
-    /// How many inducing points then.
-    pub inducing_points: usize,
-    /// Added to standard deviations when data are standardised: zero, except in the reference.
-    pub scale_offset: f64,
-    /// Random features of a function sample.
-    pub features: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            kernel: Arc::new(Scale(Box::new(Rbf))),
-            mean: Mean::Zero,
-            noise: Noise::Stated,
-            lengthscales: Lengthscales::PerOutput,
-            training: TrainingSettings::default(),
-            confidence: Confidence::default(),
-            exact_limit: 2000,
-            inducing_points: 1000,
-            scale_offset: 0.0,
-            features: 1024,
-        }
-    }
-}
-
-impl Settings {
-    /// The model of the paper's authors' program: no ½ in the kernel, unit signal variance, the noise's standard deviation on the
-    /// diagonal, no priors.
-    pub fn reference() -> Self {
-        Settings {
-            kernel: Arc::new(Reference),
-            noise: Noise::Reference,
-            scale_offset: 1e-6,
-            training: TrainingSettings { priors: false, ..TrainingSettings::default() },
-            ..Settings::default()
-        }
-    }
-
-    fn validate(&self) -> Result<(), ModelError> {
-        let need = "it must be at least 1";
-        for (what, value) in [
-            ("exact_limit", self.exact_limit),
-            ("inducing_points", self.inducing_points),
-            ("features", self.features),
-            ("training.max_evaluations", self.training.max_evaluations),
-            ("training.first_part", self.training.first_part),
-        ] {
-            if value == 0 {
-                return Err(ModelError::Setting { what, value: value.to_string(), need });
-            }
-        }
-        let need = "it must be zero or positive, and finite";
-        for (what, value) in [
-            ("scale_offset", self.scale_offset),
-            ("training.gradient_tolerance", self.training.gradient_tolerance),
-            ("training.gain_tolerance", self.training.gain_tolerance),
-        ] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return Err(ModelError::Setting { what, value: value.to_string(), need });
-            }
-        }
-        self.confidence.validate()
-    }
-}
-
-/// Something about the data or the arithmetic that a person should know.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Note {
-    /// A coordinate that is the same in all measurements: nothing can be learned about its influence.
-    FlatInput {
-        /// Which coordinate of z = (x, u).
-        coordinate: Coordinate,
-    },
-    /// An output that is the same in all measurements.
-    FlatOutput {
-        /// Which output.
-        output: usize,
-    },
-    /// The covariance matrix could be factorised only with something added to its diagonal.
-    Jitter {
-        /// Which output.
-        output: usize,
-        /// What was added, as a fraction of the mean diagonal.
-        relative: f64,
-    },
-    /// There are more data than the exact model takes.
-    Inducing {
-        /// Inducing points.
-        points: usize,
-        /// Distinct inputs of the data.
-        of: usize,
-    },
-}
-
-impl std::fmt::Display for Note {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Note::FlatInput { coordinate } => {
-                write!(f, "{coordinate} is the same in all measurements: its influence cannot be learned")
-            }
-            Note::FlatOutput { output } => {
-                write!(f, "derivative {output} is the same in all measurements")
-            }
-            Note::Jitter { output, relative } => write!(
-                f,
-                "the covariance matrix of output {output} needed a jitter of {relative:.0e}: measurements lie close together for \
-                 their noise"
-            ),
-            Note::Inducing { points, of } => write!(
-                f,
-                "{of} distinct inputs are more than the exact model takes: it is approximated through {points} inducing points"
-            ),
-        }
-    }
-}
-
-/// A coordinate as the kernel sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Coordinate {
-    /// Which coordinate of z = (x, u).
-    pub index: usize,
-    /// All of it, or the sine or cosine of an angle.
-    pub part: Part,
-}
-
-impl std::fmt::Display for Coordinate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.part {
-            Part::Whole => write!(f, "coordinate {}", self.index),
-            Part::Sine => write!(f, "the sine of coordinate {}", self.index),
-            Part::Cosine => write!(f, "the cosine of coordinate {}", self.index),
-        }
-    }
-}
-
-/// Hyper-parameters of one output.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hyperparameters {
-    /// Logarithms of the kernel's parameters.
-    pub kernel: Vec<f64>,
-    /// Logarithm of the factor on stated noise variances.
-    pub noise: f64,
-}
-
 /// One output, conditioned on the data.
 #[derive(Clone, Debug)]
-struct Output {
-    hyper: Hyperparameters,
-    covariance: Arc<dyn Covariance>,
-    targets: Targets,
-    conditioned: Conditioning,
+pub(super) struct Output {
+    pub(super) hyper: Hyperparameters,
+    pub(super) covariance: Arc<dyn Covariance>,
+    pub(super) targets: Targets,
+    pub(super) conditioned: Conditioning,
 }
 
 /// Everything that follows from data and hyper-parameters.
 #[derive(Clone)]
-struct State {
-    space: Space,
+pub(super) struct State {
+    pub(super) space: Space,
     /// Shift and scale of the outputs.
     scaling: Scaling,
     mean: FittedMean,
     /// The distinct input of each measurement.
-    groups: Vec<usize>,
+    pub(super) groups: Vec<usize>,
     distinct: Distinct,
     /// Distinct inputs as the kernel sees them.
-    x: Rows,
-    outputs: Vec<Output>,
+    pub(super) x: Rows,
+    pub(super) outputs: Vec<Output>,
 }
 
 /// A Gaussian process of a vector field.
@@ -248,20 +69,14 @@ struct State {
 /// ```
 #[derive(Clone)]
 pub struct GaussianProcess {
-    settings: Settings,
-    data: Measurements,
+    pub(super) settings: Settings,
+    pub(super) data: Measurements,
     /// By how much the noise variance of each measurement was raised to forget it a little.
-    forgotten: Vec<f64>,
-    state: State,
+    pub(super) forgotten: Vec<f64>,
+    pub(super) state: State,
     confidence_scale: Vec<f64>,
     accumulated_gain: Vec<f64>,
 }
-
-/// Points of a batch that are worked on together: what is written for one output stays in the cache.
-const CHUNK: usize = 128;
-
-/// A variance below this fraction of the prior's is rounding: it is raised to it, and its gradient is zero.
-const LEAST_VARIANCE: f64 = 1e-15;
 
 impl GaussianProcess {
     /// A model without data for a system whose states `angles` are angles.
@@ -430,70 +245,16 @@ impl GaussianProcess {
         .collect()
     }
 
-    /// Forgets the measurements with these numbers, without learning anything anew. The rest keep their order.
-    pub fn forget(&mut self, indices: &[usize]) -> Result<(), ModelError> {
-        let keep = |i: &usize| !indices.contains(i);
-        let kept: Vec<usize> = (0..self.data.len()).filter(keep).collect();
-        let data = self.data.select(kept.iter().copied());
-        let forgotten: Vec<f64> = kept.iter().map(|&i| self.forgotten[i]).collect();
-        let mut left = vec![false; self.state.x.len()];
-        kept.iter().for_each(|&i| left[self.state.groups[i]] = true);
-        let gone: Vec<usize> = (0..left.len()).filter(|&g| !left[g]).collect();
-        // A place that keeps some of its copies changes its noise: then everything is conditioned anew.
-        let partly = indices.iter().any(|&i| i < self.data.len() && left[self.state.groups[i]]);
-        let mut state = self.state.clone();
-        state.regroup(&data);
-        let targets = self.targets(&state, &data, &forgotten)?;
-        let mut fast = !partly && !data.is_empty() && self.state.x.len() <= self.settings.exact_limit;
-        for (output, targets) in state.outputs.iter_mut().zip(&targets) {
-            fast = fast && output.conditioned.remove(&gone, targets);
-            output.targets = targets.clone();
-        }
-        self.state = if fast { state } else { self.condition(&data, &forgotten, state, &self.hyper())? };
-        (self.data, self.forgotten) = (data, forgotten);
-        self.refresh_confidence();
-        Ok(())
-    }
-
-    /// A sliding window: forgets all but the latest `count` measurements.
-    pub fn keep_latest(&mut self, count: usize) -> Result<(), ModelError> {
-        let gone = self.data.len().saturating_sub(count);
-        self.forget(&(0..gone).collect::<Vec<_>>())
-    }
-
-    /// Trusts the measurements with these numbers less: their noise variances grow by `factor` ≥ 1.
-    pub fn downweight(&mut self, indices: &[usize], factor: f64) -> Result<(), ModelError> {
-        if !(factor >= 1.0 && factor.is_finite()) {
-            let need = "a factor on noise variances must be at least 1 and finite";
-            return Err(ModelError::Setting { what: "down-weighting", value: factor.to_string(), need });
-        }
-        let mut forgotten = self.forgotten.clone();
-        for &i in indices.iter().filter(|&&i| i < self.data.len()) {
-            forgotten[i] *= factor;
-        }
-        let mut state = self.state.clone();
-        let targets = self.targets(&state, &self.data, &forgotten)?;
-        let mut fast = true;
-        for (output, targets) in state.outputs.iter_mut().zip(&targets) {
-            fast = fast && output.conditioned.raise_noise(targets, output.hyper.noise.exp());
-            output.targets = targets.clone();
-        }
-        self.state = if fast { state } else { self.condition(&self.data, &forgotten, state, &self.hyper())? };
-        self.forgotten = forgotten;
-        self.refresh_confidence();
-        Ok(())
-    }
-
-    fn hyper(&self) -> Vec<Hyperparameters> {
+    pub(super) fn hyper(&self) -> Vec<Hyperparameters> {
         self.state.outputs.iter().map(|o| o.hyper.clone()).collect()
     }
 
-    fn output_scale(&self, output: usize) -> (f64, f64) {
+    pub(super) fn output_scale(&self, output: usize) -> (f64, f64) {
         (self.state.scaling.shift[output], self.state.scaling.scale[output])
     }
 
     /// Standardised, merged targets of all outputs for the groups of `state`.
-    fn targets(
+    pub(super) fn targets(
         &self,
         state: &State,
         data: &Measurements,
@@ -515,7 +276,7 @@ impl GaussianProcess {
     }
 
     /// Conditions all outputs on the data, as `state` shows them to the kernel.
-    fn condition(
+    pub(super) fn condition(
         &self,
         data: &Measurements,
         forgotten: &[f64],
@@ -545,12 +306,12 @@ impl GaussianProcess {
                 state.outputs = outputs;
                 Ok(state)
             }
-            Err(output) => Err(self.not_positive_definite(&state, data, output)),
+            Err(output) => Err(GaussianProcess::not_positive_definite(&state, data, output)),
         }
     }
 
     /// The error that names the two closest inputs.
-    fn not_positive_definite(&self, state: &State, data: &Measurements, output: usize) -> ModelError {
+    fn not_positive_definite(state: &State, data: &Measurements, output: usize) -> ModelError {
         let (n, x) = (state.x.len(), state.x.view());
         let distance =
             |i: usize, j: usize| (0..x.dim()).map(|d| (x.row(d)[i] - x.row(d)[j]).powi(2)).sum::<f64>();
@@ -643,7 +404,7 @@ impl GaussianProcess {
         Ok(false)
     }
 
-    fn refresh_confidence(&mut self) {
+    pub(super) fn refresh_confidence(&mut self) {
         let gains: Vec<f64> = self.accumulated_gain.clone();
         let fresh: Vec<f64> = (0..self.data.dims().state)
             .map(|j| {
@@ -691,7 +452,7 @@ impl State {
     }
 
     /// Numbers the distinct inputs of `data` and shows them to the kernel.
-    fn regroup(&mut self, data: &Measurements) {
+    pub(super) fn regroup(&mut self, data: &Measurements) {
         let dim = self.space.dim();
         (self.distinct, self.x, self.groups) =
             (Distinct::default(), Rows::new(dim), Vec::with_capacity(data.len()));
@@ -826,7 +587,9 @@ impl StatisticalModel for GaussianProcess {
                 block,
             );
             let scale = self.output_scale(j).1;
-            block.iter_mut().for_each(|c| *c *= scale * scale);
+            for entry in block.iter_mut() {
+                *entry *= scale * scale;
+            }
         }
     }
 
@@ -851,92 +614,5 @@ impl StatisticalModel for GaussianProcess {
             );
         }
         Box::new(draw)
-    }
-}
-
-/// Part of a batch.
-#[derive(Clone, Copy)]
-struct Chunk<'a> {
-    z: Points<'a>,
-    /// Number of its first point in the batch.
-    start: usize,
-    query: Query,
-}
-
-impl GaussianProcess {
-    fn chunk(
-        &self,
-        chunk: Chunk<'_>,
-        mean: &mut crate::linalg::Linearization,
-        std: &mut crate::linalg::Linearization,
-        pool: &mut Pool,
-    ) {
-        let Chunk { z, start, query } = chunk;
-        let (space, dim, count) = (&self.state.space, self.state.space.dim(), z.len());
-        let inputs = z.dim();
-        let mut mapped = pool.take(dim * count);
-        for (i, out) in mapped.chunks_exact_mut(dim).enumerate() {
-            space.map(z.at(i), out);
-        }
-        let (mut gradient, mut reduction) = (pool.take(dim), pool.take(count));
-        for (j, output) in self.state.outputs.iter().enumerate() {
-            let (shift, scale) = self.output_scale(j);
-            let covariance = &*output.covariance;
-            let basis = output.conditioned.basis(&self.state.x);
-            let n = basis.len();
-            // One column at a time is enough for means; standard deviations need them all.
-            let columns = if query.std() { count } else { 1 };
-            let mut k = pool.take(n * columns);
-            for i in 0..count {
-                let column = if query.std() { &mut k[i * n..(i + 1) * n] } else { &mut k[..] };
-                let pair = Against { x: basis.view(), z: &mapped[i * dim..(i + 1) * dim] };
-                covariance.values(pair, column, pool);
-                let weights = output.conditioned.weights();
-                mean.value.at_mut(start + i)[j] += shift + scale * vector::dot(column, weights);
-                if query.jacobian() {
-                    gradient.fill(0.0);
-                    covariance.input_gradient(pair, column, weights, &mut gradient, pool);
-                    let out = &mut mean.jacobian.at_mut(start + i)[j * inputs..(j + 1) * inputs];
-                    space.add_pull_back(z.at(i), &gradient, scale, out);
-                }
-            }
-            if query.std() {
-                let mut block = pool.take(n * count);
-                block.copy_from_slice(&k);
-                let jacobian = query == Query::All;
-                output.conditioned.reduce(&mut block, jacobian, &mut reduction, pool);
-                for i in 0..count {
-                    let point = &mapped[i * dim..(i + 1) * dim];
-                    let prior = covariance.diagonal(point);
-                    let least = LEAST_VARIANCE * prior;
-                    let variance = (prior - reduction[i]).clamp(least, prior);
-                    let sigma = variance.sqrt();
-                    std.value.at_mut(start + i)[j] = scale * sigma;
-                    if jacobian {
-                        gradient.fill(0.0);
-                        if variance > least && sigma > 0.0 {
-                            let pair = Against { x: basis.view(), z: point };
-                            let (column, weights) = (&k[i * n..(i + 1) * n], &block[i * n..(i + 1) * n]);
-                            covariance.input_gradient(pair, column, weights, &mut gradient, pool);
-                            gradient.iter_mut().for_each(|g| *g *= -2.0);
-                            covariance.diagonal_gradient(point, 1.0, &mut gradient);
-                        }
-                        let out = &mut std.jacobian.at_mut(start + i)[j * inputs..(j + 1) * inputs];
-                        out.fill(0.0);
-                        space.add_pull_back(
-                            z.at(i),
-                            &gradient,
-                            scale / (2.0 * sigma.max(f64::MIN_POSITIVE)),
-                            out,
-                        );
-                    }
-                }
-                pool.give(block);
-            }
-            pool.give(k);
-        }
-        pool.give(reduction);
-        pool.give(gradient);
-        pool.give(mapped);
     }
 }

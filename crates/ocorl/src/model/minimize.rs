@@ -37,6 +37,7 @@ impl std::fmt::Display for Status {
 pub(super) struct Minimum {
     pub(super) point: Vec<f64>,
     pub(super) value: f64,
+    /// How many evaluations it took.
     pub(super) evaluations: usize,
     pub(super) status: Status,
 }
@@ -220,7 +221,7 @@ pub(super) fn hessian(f: &mut Function<'_>, point: &[f64], bounds: &[(f64, f64)]
     Some((0..p * p).map(|e| 0.5 * (columns[e] + columns[(e % p) * p + e / p])).collect())
 }
 
-type Function<'a> = dyn FnMut(&[f64], &mut [f64]) -> Option<f64> + 'a;
+pub(super) type Function<'a> = dyn FnMut(&[f64], &mut [f64]) -> Option<f64> + 'a;
 
 struct Counted<'a> {
     f: RefCell<&'a mut Function<'a>>,

@@ -18,23 +18,27 @@ mod conditioning;
 pub mod confidence;
 mod draw;
 mod features;
+mod forgetting;
 mod gaussian_process;
 pub mod kernels;
 mod likelihood;
 mod mean;
 mod minimize;
+mod notes;
 mod pool;
+mod posterior;
+mod settings;
 mod space;
 mod targets;
 mod training;
 
 pub use confidence::{CalibrationPoint, Confidence, calibration_curve};
 pub use features::Feature;
-pub use gaussian_process::{
-    Coordinate, GaussianProcess, Hyperparameters, Lengthscales, Noise, Note, Settings,
-};
+pub use gaussian_process::GaussianProcess;
 pub use mean::{Mean, Physics};
+pub use notes::{Coordinate, Note};
 pub use pool::Pool;
+pub use settings::{Hyperparameters, Lengthscales, Noise, Settings};
 pub use space::Part;
 pub use training::{Fit, Status, TrainingReport, TrainingSettings};
 

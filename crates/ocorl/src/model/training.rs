@@ -9,7 +9,7 @@
 
 use super::kernels::{Kernel, Parameter};
 use super::likelihood::Likelihood;
-use super::minimize::{Minimum, Stop, hessian, minimize, refine};
+use super::minimize::{Function, Minimum, Stop, hessian, minimize, refine};
 use super::targets::Targets;
 use crate::linalg::{Points, Rows};
 use crate::random::{Rng, Stream};
@@ -53,6 +53,8 @@ pub struct Fit {
     pub status: Status,
     /// Evaluations of all starts on all parts of the data together.
     pub evaluations: usize,
+    /// Evaluations of the last search, on all data.
+    pub last_evaluations: usize,
     /// ln p(y) of the outputs concerned, in standardised units.
     pub log_likelihood: f64,
     /// Numbers of the kernel parameters that ended at a bound.
@@ -118,7 +120,16 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
     };
     let at_bounds = (0..kernel_count).filter(|&p| near(p)).collect();
     let log_likelihood = search.penalty(&point[..free], None) - best.value * search.count() as f64;
-    (point, Fit { status: best.status, evaluations, log_likelihood, at_bounds })
+    (
+        point,
+        Fit {
+            status: best.status,
+            evaluations,
+            last_evaluations: best.evaluations,
+            log_likelihood,
+            at_bounds,
+        },
+    )
 }
 
 /// A draw from the prior, within one and a half standard deviations and the bounds: farther out the likelihood is flat.
@@ -181,7 +192,7 @@ impl Search<'_> {
             let stop = self.stop(level == 0);
             ends = match curvature.take() {
                 None => starts.iter().map(|start| minimize(&mut objective, start, &bounds, stop)).collect(),
-                Some(hessian) => vec![self.refined(&mut objective, &ends, hessian, &bounds, stop)],
+                Some(hessian) => vec![refined(&mut objective, &ends, hessian, &bounds, stop)],
             };
             ends.retain(|end| end.status != Status::Failed);
             ends.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -198,29 +209,6 @@ impl Search<'_> {
             status: Status::Failed,
         };
         (ends.into_iter().next().unwrap_or_else(failed), evaluations)
-    }
-
-    /// The better of two ends on a smaller part, refined on this one. Should it stall, the search goes on without the curvature.
-    fn refined(
-        &self,
-        objective: &mut dyn FnMut(&[f64], &mut [f64]) -> Option<f64>,
-        ends: &[Minimum],
-        hessian: Vec<f64>,
-        bounds: &[(f64, f64)],
-        stop: Stop,
-    ) -> Minimum {
-        let mut gradient = vec![0.0; bounds.len()];
-        let mut best = 0;
-        if ends.len() > 1 && distance(&ends[0].point, &ends[1].point) > 0.5 {
-            let mut value = |i: usize| objective(&ends[i].point, &mut gradient).unwrap_or(f64::INFINITY);
-            best = usize::from(value(1) < value(0));
-        }
-        let refined = refine(objective, &ends[best].point, hessian, bounds, stop);
-        if matches!(refined.status, Status::Converged | Status::Budget) {
-            return refined;
-        }
-        let again = minimize(objective, &refined.point, bounds, stop);
-        if again.value <= refined.value { again } else { refined }
     }
 
     /// On a part of the data, the neighbourhood of its optimum is enough.
@@ -257,9 +245,33 @@ impl Search<'_> {
             }
         }
         let scale = 1.0 / count.max(1) as f64;
-        gradient.iter_mut().for_each(|g| *g *= scale);
+        for g in gradient {
+            *g *= scale;
+        }
         Some(value * scale)
     }
+}
+
+/// The better of two ends on a smaller part, refined on this one. Should it stall, the search goes on without the curvature.
+fn refined(
+    objective: &mut Function<'_>,
+    ends: &[Minimum],
+    hessian: Vec<f64>,
+    bounds: &[(f64, f64)],
+    stop: Stop,
+) -> Minimum {
+    let mut gradient = vec![0.0; bounds.len()];
+    let mut best = 0;
+    if ends.len() > 1 && distance(&ends[0].point, &ends[1].point) > 0.5 {
+        let mut value = |i: usize| objective(&ends[i].point, &mut gradient).unwrap_or(f64::INFINITY);
+        best = usize::from(value(1) < value(0));
+    }
+    let refined = refine(objective, &ends[best].point, hessian, bounds, stop);
+    if matches!(refined.status, Status::Converged | Status::Budget) {
+        return refined;
+    }
+    let again = minimize(objective, &refined.point, bounds, stop);
+    if again.value <= refined.value { again } else { refined }
 }
 
 /// Part of the data, or all.

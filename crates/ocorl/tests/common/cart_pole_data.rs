@@ -5,10 +5,10 @@ use ocorl::linalg::{Dims, Points};
 use ocorl::measurements::Measurements;
 use ocorl::system::Benchmark;
 
-pub const DIMS: Dims = Dims { state: 4, control: 1 };
-pub const ROWS: usize = 2100;
+pub(crate) const DIMS: Dims = Dims { state: 4, control: 1 };
+pub(crate) const ROWS: usize = 2100;
 /// The rows from here on are for tests.
-pub const FIRST_TEST: usize = 2000;
+pub(crate) const FIRST_TEST: usize = 2000;
 
 /// SplitMix64: u = (z >> 11)·2⁻⁵³.
 struct SplitMix(u64);
@@ -29,7 +29,7 @@ impl SplitMix {
 }
 
 /// All rows, seed 42: inputs (θ, ω, x, v, u) and noisy derivatives.
-pub fn rows() -> Vec<([f64; 5], [f64; 4])> {
+pub(crate) fn rows() -> Vec<([f64; 5], [f64; 4])> {
     let mut random = SplitMix(42);
     let mut f = Benchmark::find("cart-pole").expect("a benchmark's name").dynamics();
     let ranges = [std::f64::consts::PI, 3.0, 2.0, 3.0, 4.0];
@@ -44,7 +44,7 @@ pub fn rows() -> Vec<([f64; 5], [f64; 4])> {
 }
 
 /// The first `n` rows as measurements, with `noise(i, j)` as stated noise of output j of row i.
-pub fn measurements(n: usize, noise: impl Fn(usize, usize) -> f64) -> Measurements {
+pub(crate) fn measurements(n: usize, noise: impl Fn(usize, usize) -> f64) -> Measurements {
     let mut data = Measurements::new(DIMS);
     for (i, (z, y)) in rows()[..n].iter().enumerate() {
         let noise: [f64; 4] = std::array::from_fn(|j| noise(i, j));
@@ -54,7 +54,7 @@ pub fn measurements(n: usize, noise: impl Fn(usize, usize) -> f64) -> Measuremen
 }
 
 /// Population standard deviations of the four outputs of the first `n` rows.
-pub fn spreads(n: usize) -> [f64; 4] {
+pub(crate) fn spreads(n: usize) -> [f64; 4] {
     let rows = &rows()[..n];
     std::array::from_fn(|j| {
         let mean = rows.iter().map(|(_, y)| y[j]).sum::<f64>() / n as f64;
@@ -63,6 +63,6 @@ pub fn spreads(n: usize) -> [f64; 4] {
 }
 
 /// `count` test inputs, one after the other.
-pub fn test_points(count: usize) -> Vec<f64> {
+pub(crate) fn test_points(count: usize) -> Vec<f64> {
     rows()[FIRST_TEST..FIRST_TEST + count].iter().flat_map(|(z, _)| *z).collect()
 }

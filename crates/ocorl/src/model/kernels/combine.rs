@@ -242,7 +242,7 @@ impl Covariance for BoundScale {
     fn parameter_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
         out[0] += vector::dot(k, w);
         self.inner(k, &mut out[1..], pool, |k, out, pool| {
-            self.inner.parameter_gradient(pair, k, w, out, pool)
+            self.inner.parameter_gradient(pair, k, w, out, pool);
         });
     }
 
