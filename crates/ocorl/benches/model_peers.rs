@@ -8,7 +8,7 @@
 #[path = "../tests/common/cart_pole_data.rs"]
 mod cart_pole_data;
 
-use cart_pole_data::{DIMS, measurements, spreads, test_points};
+use cart_pole_data::{DIMS, measurements, rows, spreads, test_points};
 use cpu_time::ProcessTime;
 use ocorl::linalg::Points;
 use ocorl::model::{
@@ -113,7 +113,7 @@ fn predict(task: &str, query: Query, n: usize) -> String {
 }
 
 fn input_spreads(n: usize) -> [f64; 5] {
-    let rows = &cart_pole_data::rows()[..n];
+    let rows = &rows()[..n];
     std::array::from_fn(|d| {
         let mean = rows.iter().map(|(z, _)| z[d]).sum::<f64>() / n as f64;
         (rows.iter().map(|(z, _)| (z[d] - mean).powi(2)).sum::<f64>() / n as f64).sqrt()
@@ -121,7 +121,7 @@ fn input_spreads(n: usize) -> [f64; 5] {
 }
 
 fn output_means(n: usize) -> [f64; 4] {
-    let rows = &cart_pole_data::rows()[..n];
+    let rows = &rows()[..n];
     std::array::from_fn(|j| rows.iter().map(|(_, y)| y[j]).sum::<f64>() / n as f64)
 }
 

@@ -14,7 +14,7 @@
 //! | [`plan`] | iLQR over any dynamics and cost |
 //! | [`track`] | policies that follow a plan, behind a ladder of fallbacks |
 //! | [`baseline`] | what is attainable with the true model: best continuous control, best zero-order hold |
-//! | [`check`] | contract checks for your own dynamics and costs |
+//! | [`check`] | contract checks for your own dynamics, costs and models |
 //!
 //! # Contracts
 //!

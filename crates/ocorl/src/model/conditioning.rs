@@ -23,13 +23,17 @@ pub(super) const LARGEST_JITTER: f64 = 1e-6;
 type Factorized = (Cholesky, f64);
 
 /// Factorises the n × n matrix that `fill` writes (lower triangle, columns as far apart as its second argument says): plainly, and if
-/// that fails with ever more jitter. There is room for an eighth more rows.
-fn factorize(n: usize, mut fill: impl FnMut(&mut [f64], usize)) -> Option<Factorized> {
+/// that fails with ever more jitter, as a fraction of `scale`. There is room for an eighth more rows.
+fn factorize(n: usize, scale: f64, mut fill: impl FnMut(&mut [f64], usize)) -> Option<Factorized> {
+    if !scale.is_finite() {
+        return None;
+    }
+    // A prior that knows f at all data (a line through its one point) is no reason to give up.
+    let scale = if scale > 0.0 { scale } else { 1.0 };
     let capacity = n + n / 8;
     JITTERS.iter().find_map(|&jitter| {
         let mut matrix = vec![0.0; capacity * capacity];
         fill(&mut matrix, capacity);
-        let scale = (0..n).map(|i| matrix[i * capacity + i]).sum::<f64>() / n.max(1) as f64;
         for i in 0..n {
             matrix[i * capacity + i] += jitter * scale;
         }
@@ -60,6 +64,16 @@ pub(super) fn gram(
     pool.give(z);
 }
 
+/// The mean of k(xᵢ, xᵢ): what jitter is measured in. Noise must not be in it, or one useless measurement drowns all others.
+fn mean_diagonal(covariance: &dyn Covariance, x: &Rows) -> f64 {
+    let mut z = vec![0.0; x.dim()];
+    let mut own = |i: usize| {
+        x.copy_point(i, &mut z);
+        covariance.diagonal(&z)
+    };
+    (0..x.len()).map(&mut own).sum::<f64>() / x.len().max(1) as f64
+}
+
 /// K(x, z) for many z: column i holds k(x, zᵢ).
 fn cross(covariance: &dyn Covariance, x: &Rows, z: Points<'_>, pool: &mut Pool) -> Vec<f64> {
     let mut out = vec![0.0; x.len() * z.len()];
@@ -87,8 +101,8 @@ pub(super) struct Exact {
 impl Exact {
     pub(super) fn new(covariance: &dyn Covariance, x: &Rows, y: &[f64], noise: Vec<f64>) -> Option<Self> {
         let mut pool = Pool::default();
-        let (factor, jitter) =
-            factorize(x.len(), |matrix, stride| gram(covariance, x, &noise, matrix, stride, &mut pool))?;
+        let fill = |matrix: &mut [f64], stride| gram(covariance, x, &noise, matrix, stride, &mut pool);
+        let (factor, jitter) = factorize(x.len(), mean_diagonal(covariance, x), fill)?;
         let mut exact = Exact { factor, half: Vec::new(), weights: Vec::new(), noise, jitter };
         exact.solve(y);
         exact.weights.iter().all(|w| w.is_finite()).then_some(exact)
@@ -131,7 +145,19 @@ impl Exact {
         self.factor.extend_solution(known, &mut self.half);
         self.noise.extend_from_slice(&noise[known..]);
         self.finish();
-        true
+        let finite = self.weights.iter().all(|w| w.is_finite());
+        if !finite {
+            self.truncate(known);
+        }
+        finite
+    }
+
+    /// Back to the first `n` points.
+    fn truncate(&mut self, n: usize) {
+        self.factor.truncate(n);
+        self.half.truncate(n);
+        self.noise.truncate(n);
+        self.finish();
     }
 
     /// Drops the points that `keep` refuses, y being what remains.
@@ -189,9 +215,12 @@ impl Inducing {
         }
         let points = Rows::from_points(Points::new(&columns, dim));
         let nothing = vec![0.0; m];
-        let (prior, jitter) =
-            factorize(m, |matrix, stride| gram(covariance, &points, &nothing, matrix, stride, &mut pool))?;
+        let fill =
+            |matrix: &mut [f64], stride| gram(covariance, &points, &nothing, matrix, stride, &mut pool);
+        let (prior, jitter) = factorize(m, mean_diagonal(covariance, &points), fill)?;
 
+        // B must not be so large that rounding drowns the one in it: |V Vᵀ| ≤ Σ k(xᵢ, xᵢ)/Nᵢ.
+        let least = LEAST_NOISE.max(1e-12 * n as f64 * mean_diagonal(covariance, x));
         // V = L⁻¹ Kₘₙ N^(−½), in blocks of columns; B = I + V Vᵀ, b = V N^(−½) y.
         let (mut b, mut right) = (vec![0.0; m * m], vec![0.0; m]);
         for i in 0..m {
@@ -207,7 +236,7 @@ impl Inducing {
             for (i, column) in v.chunks_exact_mut(m).enumerate() {
                 x.copy_point(start + i, &mut z);
                 covariance.values(Against { x: points.view(), z: &z }, column, &mut pool);
-                let root = noise[start + i].max(LEAST_NOISE).sqrt();
+                let root = noise[start + i].max(least).sqrt();
                 for k in column {
                     *k /= root;
                 }
@@ -215,7 +244,7 @@ impl Inducing {
             prior.solve_lower(v, count);
             dense::add_self_product(&mut b, Matrix::new(v, m, count), 1.0);
             for (i, column) in v.chunks_exact(m).enumerate() {
-                let scaled = y[start + i] / noise[start + i].max(LEAST_NOISE).sqrt();
+                let scaled = y[start + i] / noise[start + i].max(least).sqrt();
                 crate::linalg::small::axpy(scaled, column, &mut right);
             }
             start += count;
@@ -249,7 +278,8 @@ pub(super) fn informative(covariance: &dyn Covariance, x: &Rows, count: usize) -
             .iter()
             .enumerate()
             .fold((0, &f64::NEG_INFINITY), |best, (i, v)| if v > best.1 { (i, v) } else { best });
-        if !(variance > least) {
+        // One at least: a kernel that vanishes or overflows at all points is the factorisation's business.
+        if !(variance > least) && !chosen.is_empty() {
             break;
         }
         x.copy_point(best, &mut z);
@@ -312,10 +342,7 @@ impl Conditioning {
     /// Back to the first `n` points, after an [`append`](Self::append) that is not wanted any more.
     pub(super) fn truncate(&mut self, n: usize) {
         if let Conditioning::Exact(exact) = self {
-            exact.factor.truncate(n);
-            exact.half.truncate(n);
-            exact.noise.truncate(n);
-            exact.finish();
+            exact.truncate(n);
         }
     }
 
@@ -382,6 +409,8 @@ impl Conditioning {
         match self {
             Conditioning::Exact(exact) => {
                 let n = exact.factor.len();
+                // Without data there are no columns to go through, and `out` is memory that was used before.
+                out.fill(0.0);
                 exact.factor.solve_lower(block, columns);
                 for (out, v) in out.iter_mut().zip(block.chunks_exact(n.max(1))) {
                     *out = vector::dot(v, v);

@@ -45,7 +45,8 @@ impl GaussianProcess {
         }
         let mut forgotten = self.forgotten.clone();
         for &i in indices.iter().filter(|&&i| i < self.data.len()) {
-            forgotten[i] *= factor;
+            // Never infinite: 0 · ∞ is no variance.
+            forgotten[i] = (forgotten[i] * factor).min(f64::MAX);
         }
         let mut state = self.state.clone();
         let targets = self.targets(&state, &self.data, &forgotten)?;

@@ -76,6 +76,8 @@ pub struct GaussianProcess {
     pub(super) state: State,
     confidence_scale: Vec<f64>,
     accumulated_gain: Vec<f64>,
+    /// Whether hyper-parameters were ever learned.
+    trained: bool,
 }
 
 impl GaussianProcess {
@@ -118,6 +120,7 @@ impl GaussianProcess {
             forgotten: Vec::new(),
             confidence_scale: Vec::new(),
             accumulated_gain: vec![0.0; dims.state],
+            trained: false,
         };
         let empty = model.data.clone();
         model.state = model.condition(&empty, &[], model.state.clone(), &vec![hyper; dims.state])?;
@@ -195,7 +198,7 @@ impl GaussianProcess {
         let mut gradient = vec![0.0; hyper.kernel.len() + 1];
         let mut likelihood = Likelihood::new(&*self.settings.kernel, &state.x, targets);
         let value = likelihood.evaluate(&hyper.kernel, hyper.noise, &mut gradient)?;
-        Some((value, gradient))
+        Some((value + targets.log_constant(), gradient))
     }
 
     /// What a person should know about the data and the arithmetic.
@@ -224,7 +227,8 @@ impl GaussianProcess {
         self.state.outputs.iter().map(|o| o.conditioned.information_gain(0)).collect()
     }
 
-    /// Σ I(Dₙ; f | D₁:ₙ₋₁) over the updates so far, each under the hyper-parameters of its time.
+    /// Σ I(Dₙ; f | D₁:ₙ₋₁) over the updates so far, each under the hyper-parameters of its time; what came before the first training
+    /// counts as that training found it.
     pub fn accumulated_information_gain(&self) -> &[f64] {
         &self.accumulated_gain
     }
@@ -540,6 +544,12 @@ impl StatisticalModel for GaussianProcess {
             }
         }
         self.state = self.condition(&self.data, &self.forgotten, state, &trained)?;
+        if !self.trained {
+            // What came in before was weighed with parameters that nobody had learned.
+            self.accumulated_gain = self.information_gain();
+            self.confidence_scale.clear();
+            self.trained = true;
+        }
         self.refresh_confidence();
         Ok(TrainingReport { fits: found.into_iter().map(|(_, fit)| fit).collect() })
     }

@@ -41,7 +41,8 @@ impl<'a> Likelihood<'a> {
         self.x.len()
     }
 
-    /// ln p(y), and its gradient into `gradient` (kernel parameters, then ln of the noise factor) if it is not empty. None if the
+    /// ln p(y) without the constant of merged copies, and its gradient into `gradient` (kernel parameters, then ln of the noise factor)
+    /// if it is not empty. None if the
     /// covariance matrix is not positive definite or something is not finite.
     pub(super) fn evaluate(
         &mut self,
@@ -58,7 +59,7 @@ impl<'a> Likelihood<'a> {
         gram(&*covariance, self.x, &noise, &mut self.matrix, n, &mut self.pool);
         let factorized = self.factorize();
         let value = factorized.map(|(value, alpha)| {
-            let (constant, slope) = self.targets.log_constant(log_noise);
+            let (constant, slope) = self.targets.log_change(log_noise);
             if !gradient.is_empty() {
                 self.gradient(&*covariance, &alpha, &noise, gradient);
                 gradient[log_parameters.len()] += slope;

@@ -270,7 +270,8 @@ impl Gradient for Counted<'_> {
         let value = (self.f.borrow_mut())(x, &mut gradient).filter(|v| v.is_finite());
         let Some(value) = value.filter(|_| gradient.iter().all(|g| g.is_finite())) else {
             gradient.fill(0.0);
-            return Ok((HOPELESS, gradient));
+            let best = self.best.borrow().0;
+            return Ok((HOPELESS + if best.is_finite() { 2.0 * best.abs() } else { 0.0 }, gradient));
         };
         let mut best = self.best.borrow_mut();
         if value < best.0 {

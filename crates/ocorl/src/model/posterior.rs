@@ -73,12 +73,20 @@ impl GaussianProcess {
                     let point = &mapped[i * dim..(i + 1) * dim];
                     let prior = covariance.diagonal(point);
                     let least = LEAST_VARIANCE * prior;
-                    let variance = (prior - reduction[i]).clamp(least, prior);
+                    // Not `clamp`, which panics for a prior that is NaN; whatever overflows leaves the prior.
+                    let left = prior - reduction[i];
+                    let variance = match left {
+                        _ if left < least => least,
+                        _ if left <= prior => left,
+                        _ => prior,
+                    };
                     let sigma = variance.sqrt();
                     std.value.at_mut(start + i)[j] = scale * sigma;
                     if jacobian {
-                        gradient.fill(0.0);
-                        if variance > least && sigma > 0.0 {
+                        let out = &mut std.jacobian.at_mut(start + i)[j * inputs..(j + 1) * inputs];
+                        out.fill(0.0);
+                        if variance > least {
+                            gradient.fill(0.0);
                             let pair = Against { x: basis.view(), z: point };
                             let (column, weights) = (&k[i * n..(i + 1) * n], &block[i * n..(i + 1) * n]);
                             covariance.input_gradient(pair, column, weights, &mut gradient, pool);
@@ -86,15 +94,8 @@ impl GaussianProcess {
                                 *g *= -2.0;
                             }
                             covariance.diagonal_gradient(point, 1.0, &mut gradient);
+                            space.add_pull_back(z.at(i), &gradient, scale / (2.0 * sigma), out);
                         }
-                        let out = &mut std.jacobian.at_mut(start + i)[j * inputs..(j + 1) * inputs];
-                        out.fill(0.0);
-                        space.add_pull_back(
-                            z.at(i),
-                            &gradient,
-                            scale / (2.0 * sigma.max(f64::MIN_POSITIVE)),
-                            out,
-                        );
                     }
                 }
                 pool.give(block);

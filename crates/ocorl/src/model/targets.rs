@@ -27,13 +27,16 @@ pub(super) struct Targets {
 /// Variances below this are zero for all purposes; it keeps weights of exact copies without noise finite.
 const LEAST_VARIANCE: f64 = 1e-30;
 
+/// A measurement with a noise variance above this says nothing; it keeps precisions from vanishing.
+const LARGEST_VARIANCE: f64 = 1e100;
+
 impl Targets {
     /// Merges `(group, y, variance)` of each measurement into `groups` groups.
     pub(super) fn merge(groups: usize, data: impl Iterator<Item = (usize, f64, f64)> + Clone) -> Self {
         let (mut precision, mut y, mut count) = (vec![0.0; groups], vec![0.0; groups], vec![0_usize; groups]);
         let mut logs = vec![0.0; groups];
         for (group, value, variance) in data.clone() {
-            let variance = variance.max(LEAST_VARIANCE);
+            let variance = variance.clamp(LEAST_VARIANCE, LARGEST_VARIANCE);
             precision[group] += 1.0 / variance;
             y[group] += value / variance;
             logs[group] += variance.ln();
@@ -44,7 +47,7 @@ impl Targets {
         }
         let mut targets = Targets::default();
         for (group, value, variance) in data {
-            targets.spread += (value - y[group]).powi(2) / variance.max(LEAST_VARIANCE);
+            targets.spread += (value - y[group]).powi(2) / variance.clamp(LEAST_VARIANCE, LARGEST_VARIANCE);
         }
         for group in 0..groups {
             if count[group] > 1 {
@@ -58,12 +61,16 @@ impl Targets {
         targets
     }
 
-    /// ln C and its derivative with respect to ln of the factor that multiplies all noise variances.
-    pub(super) fn log_constant(&self, log_factor: f64) -> (f64, f64) {
-        let spread = self.spread * (-log_factor).exp();
-        let value =
-            -0.5 * self.merged * (std::f64::consts::TAU.ln() + log_factor) - self.log_terms - 0.5 * spread;
-        (value, 0.5 * (spread - self.merged))
+    /// ln C with the noise as it is stated.
+    pub(super) fn log_constant(&self) -> f64 {
+        -0.5 * self.merged * std::f64::consts::TAU.ln() - self.log_terms - 0.5 * self.spread
+    }
+
+    /// What a factor on all noise variances adds to ln C, and its derivative with respect to ln of the factor. Apart from
+    /// [`log_constant`](Self::log_constant), which may be so large that nothing else could be seen beside it.
+    pub(super) fn log_change(&self, log_factor: f64) -> (f64, f64) {
+        let value = -0.5 * (self.merged * log_factor + self.spread * (-log_factor).exp_m1());
+        (value, 0.5 * (self.spread * (-log_factor).exp() - self.merged))
     }
 
     /// The targets at some of the inputs, for a first look at a part of the data.

@@ -119,17 +119,11 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
         (point[p] - low).abs().min((high - point[p]).abs()) < 1e-6
     };
     let at_bounds = (0..kernel_count).filter(|&p| near(p)).collect();
-    let log_likelihood = search.penalty(&point[..free], None) - best.value * search.count() as f64;
-    (
-        point,
-        Fit {
-            status: best.status,
-            evaluations,
-            last_evaluations: best.evaluations,
-            log_likelihood,
-            at_bounds,
-        },
-    )
+    let whole = group.x.len() <= group.limit;
+    let constant: f64 = group.targets.iter().filter(|_| whole).map(|t| t.log_constant()).sum();
+    let log_likelihood = constant + search.penalty(&point[..free], None) - best.value * search.count() as f64;
+    let (status, last_evaluations) = (best.status, best.evaluations);
+    (point, Fit { status, evaluations, last_evaluations, log_likelihood, at_bounds })
 }
 
 /// A draw from the prior, within one and a half standard deviations and the bounds: farther out the likelihood is flat.

@@ -1,6 +1,8 @@
 //! The data set that models are compared on, the same in every language (see `studies/peers/gp_peers.py`): derivatives of the cart pole
 //! at random points, with noise of 0.01.
 
+#![allow(dead_code, reason = "each test takes what it needs")]
+
 use ocorl::linalg::{Dims, Points};
 use ocorl::measurements::Measurements;
 use ocorl::system::Benchmark;

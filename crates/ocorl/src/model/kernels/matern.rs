@@ -15,6 +15,15 @@ use crate::real::exp;
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 const SQRT_5: f64 = 2.236_067_977_499_79;
 
+/// Squared distances beyond this are the same zero; infinite ones would be ∞ · 0.
+const FAR: f64 = 1e6;
+
+/// At most `FAR`; NaN stays NaN, as it would not with `min`.
+#[inline(always)]
+fn near(s: f64) -> f64 {
+    if s > FAR { FAR } else { s }
+}
+
 /// ν = 3/2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matern32;
@@ -48,7 +57,7 @@ impl Profile for Matern32 {
 
     #[inline(always)]
     fn value(s: f64) -> f64 {
-        let r = SQRT_3 * s.sqrt();
+        let r = SQRT_3 * near(s).sqrt();
         (1.0 + r) * exp(-r)
     }
 
@@ -67,13 +76,14 @@ impl Profile for Matern52 {
 
     #[inline(always)]
     fn value(s: f64) -> f64 {
+        let s = near(s);
         let r = SQRT_5 * s.sqrt();
         (1.0 + r + (5.0 / 3.0) * s) * exp(-r)
     }
 
     #[inline(always)]
     fn slope(s: f64, _k: f64) -> f64 {
-        let r = SQRT_5 * s.sqrt();
+        let r = SQRT_5 * near(s).sqrt();
         (-5.0 / 6.0) * (1.0 + r) * exp(-r)
     }
 

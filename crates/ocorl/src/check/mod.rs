@@ -1,10 +1,15 @@
-//! Contract checks for your own dynamics and costs: run them once in a test, before anything is learned.
+//! Contract checks for your own dynamics, costs and models: run them once in a test, before anything is
+//! learned.
 //!
 //! ```
 //! use ocorl::{check, random::Stream, system::Benchmark};
 //! let pendulum = Benchmark::find("pendulum").unwrap();
 //! check::dynamics(pendulum.dynamics().as_mut(), 1.0, &mut Stream::root(0).rng()).unwrap();
 //! ```
+
+mod model;
+
+pub use model::statistical_model;
 
 use crate::linalg::{Linearization, Points, Quadratization};
 use crate::random::Rng;
@@ -41,6 +46,81 @@ pub enum Violation {
         found: f64,
         /// Alone.
         expected: f64,
+    },
+    /// A result has the wrong number of entries.
+    #[error("{what} has {found} numbers, it must have {expected}")]
+    Length {
+        /// Which result.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length it must have.
+        expected: usize,
+    },
+    /// A number that cannot be.
+    #[error("{what}[{output}] at {point:?} is {value}; it must be {need}")]
+    Value {
+        /// Which function.
+        what: &'static str,
+        /// Which output.
+        output: usize,
+        /// Where; empty for what does not depend on a point.
+        point: Vec<f64>,
+        /// The number.
+        value: f64,
+        /// What it must be.
+        need: &'static str,
+    },
+    /// Two ways to the same number that differ.
+    #[error("{what}[{output}] at {point:?} is {found}, but {expected} {otherwise}")]
+    Inconsistent {
+        /// Which function.
+        what: &'static str,
+        /// Which output.
+        output: usize,
+        /// Where.
+        point: Vec<f64>,
+        /// The number one way.
+        found: f64,
+        /// The number the other way.
+        expected: f64,
+        /// Which other way.
+        otherwise: &'static str,
+    },
+    /// A covariance matrix with a negative eigenvalue.
+    #[error("the covariance matrix of output {output} is not positive semidefinite (seen at pivot {pivot})")]
+    NotPositiveSemidefinite {
+        /// Which output.
+        output: usize,
+        /// The pivot at which its factorisation fails.
+        pivot: usize,
+    },
+    /// All draws are one function although the model does not claim to know it.
+    #[error("{draws} draws with different random states are the same function, although σ is not zero")]
+    SameDraws {
+        /// How many were drawn.
+        draws: usize,
+    },
+    /// Draws are not spread as the model says.
+    #[error(
+        "over {draws} draws at {point:?}, the {what} of (f[{output}] − μ)/σ is {found:.3}; it must lie \
+         between {low} and {high}"
+    )]
+    Draws {
+        /// Mean or variance.
+        what: &'static str,
+        /// Which output.
+        output: usize,
+        /// Where.
+        point: Vec<f64>,
+        /// How many were drawn.
+        draws: usize,
+        /// The number found.
+        found: f64,
+        /// The least it may be.
+        low: f64,
+        /// The most it may be.
+        high: f64,
     },
 }
 
