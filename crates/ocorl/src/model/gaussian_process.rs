@@ -310,31 +310,10 @@ impl GaussianProcess {
                 state.outputs = outputs;
                 Ok(state)
             }
-            Err(output) => Err(GaussianProcess::not_positive_definite(&state, data, output)),
-        }
-    }
-
-    /// The error that names the two closest inputs.
-    fn not_positive_definite(state: &State, data: &Measurements, output: usize) -> ModelError {
-        let (n, x) = (state.x.len(), state.x.view());
-        let distance =
-            |i: usize, j: usize| (0..x.dim()).map(|d| (x.row(d)[i] - x.row(d)[j]).powi(2)).sum::<f64>();
-        let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (j, i)));
-        let closest = pairs.map(|(i, j)| (distance(i, j), i, j));
-        let (square, i, j) =
-            closest.fold((f64::INFINITY, 0, 0), |best, this| if this.0 < best.0 { this } else { best });
-        // The first measurement of each place.
-        let measurement = |group: usize| state.groups.iter().position(|&g| g == group).unwrap_or(0);
-        let (first, second) = (measurement(i), measurement(j));
-        let noise = |i: usize| data.noise_std().at(i)[output] / state.scaling.scale[output];
-        ModelError::NotPositiveDefinite {
-            output,
-            points: n,
-            jitter: LARGEST_JITTER,
-            first: first.min(second),
-            second: first.max(second),
-            distance: square.sqrt(),
-            noise: noise(first).min(noise(second)),
+            Err(output) => {
+                let covariance = self.settings.kernel.bind(&hyper[output].kernel, x.dim());
+                Err(not_positive_definite(&*covariance, &state, data, output))
+            }
         }
     }
 
@@ -422,6 +401,44 @@ impl GaussianProcess {
             }
             _ => fresh,
         };
+    }
+}
+
+/// The error that names the two closest inputs.
+fn not_positive_definite(
+    covariance: &dyn Covariance,
+    state: &State,
+    data: &Measurements,
+    output: usize,
+) -> ModelError {
+    let (n, x) = (state.x.len(), state.x.view());
+    let distance =
+        |i: usize, j: usize| (0..x.dim()).map(|d| (x.row(d)[i] - x.row(d)[j]).powi(2)).sum::<f64>();
+    let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (j, i)));
+    let closest = pairs.map(|(i, j)| (distance(i, j), i, j));
+    let (square, i, j) =
+        closest.fold((f64::INFINITY, 0, 0), |best, this| if this.0 < best.0 { this } else { best });
+    // The first measurement of each place.
+    let measurement = |group: usize| state.groups.iter().position(|&g| g == group).unwrap_or(0);
+    let (first, second) = (measurement(i), measurement(j));
+    let noise = |i: usize| data.noise_std().at(i)[output] / state.scaling.scale[output];
+    // The largest eigenvalue is below the trace, the smallest above the least noise variance.
+    let mut z = vec![0.0; x.dim()];
+    let mut own = |i: usize| {
+        state.x.copy_point(i, &mut z);
+        covariance.diagonal(&z)
+    };
+    let trace: f64 = (0..n).map(&mut own).sum();
+    let least = (0..data.len()).map(noise).fold(f64::INFINITY, f64::min);
+    ModelError::NotPositiveDefinite {
+        output,
+        points: n,
+        jitter: LARGEST_JITTER,
+        first: first.min(second),
+        second: first.max(second),
+        distance: square.sqrt(),
+        noise: noise(first).min(noise(second)),
+        condition: trace / (least * least),
     }
 }
 

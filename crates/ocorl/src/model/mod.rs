@@ -133,7 +133,7 @@ pub enum ModelError {
     #[error(
         "the covariance matrix of output {output} cannot be factorised (n = {points}, jitter tried up to {jitter:e})\n  \
          cause   inputs {first} and {second} are {distance:.1e} apart (standardised) and the noise there is {noise:.1e} of the \
-         spread of the output\n  \
+         spread of the output; the matrix has a condition number of up to {condition:.0e}\n  \
          help    state a larger noise for these measurements, or leave one of the two out"
     )]
     NotPositiveDefinite {
@@ -151,6 +151,8 @@ pub enum ModelError {
         distance: f64,
         /// The smaller standard deviation of noise at the two, in units of the output's spread.
         noise: f64,
+        /// What the ratio of the matrix's largest to its smallest eigenvalue may be.
+        condition: f64,
     },
 }
 

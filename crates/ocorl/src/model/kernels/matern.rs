@@ -7,8 +7,7 @@
 //!
 //! The spectral density is that of a Student t variable with 2ν degrees of freedom.
 
-use super::stationary::{Profile, Stationary};
-use super::{Covariance, Kernel, Parameter};
+use super::stationary::Profile;
 use crate::random::Rng;
 use crate::real::exp;
 
@@ -31,26 +30,6 @@ pub struct Matern32;
 /// ν = 5/2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matern52;
-
-impl Kernel for Matern32 {
-    fn parameters(&self, dim: usize) -> Vec<Parameter> {
-        Parameter::lengthscales(dim).collect()
-    }
-
-    fn bind(&self, log_parameters: &[f64], _dim: usize) -> Box<dyn Covariance> {
-        Stationary::<Matern32>::boxed(log_parameters)
-    }
-}
-
-impl Kernel for Matern52 {
-    fn parameters(&self, dim: usize) -> Vec<Parameter> {
-        Parameter::lengthscales(dim).collect()
-    }
-
-    fn bind(&self, log_parameters: &[f64], _dim: usize) -> Box<dyn Covariance> {
-        Stationary::<Matern52>::boxed(log_parameters)
-    }
-}
 
 impl Profile for Matern32 {
     const SLOPE_OF_DISTANCE: bool = true;

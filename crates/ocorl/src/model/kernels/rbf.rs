@@ -1,23 +1,12 @@
 //! The squared exponential: k(x, z) = exp(−½ s), s = Σ_d (x_d − z_d)²/ℓ_d². Infinitely smooth; the paper's choice.
 
-use super::stationary::{Profile, Stationary};
-use super::{Covariance, Kernel, Parameter};
+use super::stationary::Profile;
 use crate::random::Rng;
 use crate::real::exp;
 
 /// k = exp(−½ s).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rbf;
-
-impl Kernel for Rbf {
-    fn parameters(&self, dim: usize) -> Vec<Parameter> {
-        Parameter::lengthscales(dim).collect()
-    }
-
-    fn bind(&self, log_parameters: &[f64], _dim: usize) -> Box<dyn Covariance> {
-        Stationary::<Rbf>::boxed(log_parameters)
-    }
-}
 
 impl Profile for Rbf {
     const SLOPE_OF_DISTANCE: bool = false;

@@ -1,24 +1,13 @@
 //! The kernel of the paper's authors' program: k(x, z) = exp(−s), without the ½. Lengthscales are √2 times those of
 //! [`Rbf`](super::Rbf).
 
-use super::stationary::{Profile, Stationary};
-use super::{Covariance, Kernel, Parameter};
+use super::stationary::Profile;
 use crate::random::Rng;
 use crate::real::exp;
 
 /// k = exp(−s).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference;
-
-impl Kernel for Reference {
-    fn parameters(&self, dim: usize) -> Vec<Parameter> {
-        Parameter::lengthscales(dim).collect()
-    }
-
-    fn bind(&self, log_parameters: &[f64], _dim: usize) -> Box<dyn Covariance> {
-        Stationary::<Reference>::boxed(log_parameters)
-    }
-}
 
 impl Profile for Reference {
     const SLOPE_OF_DISTANCE: bool = false;

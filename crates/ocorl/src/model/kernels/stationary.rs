@@ -1,6 +1,6 @@
 //! Kernels of the scaled distance alone: k(x, z) = g(s), s = Σ_d (x_d − z_d)²/ℓ_d².
 
-use super::{Against, Covariance, Feature};
+use super::{Against, Covariance, Feature, Kernel, Parameter};
 use crate::linalg::vector::{BLOCK, Sum, padded};
 use crate::model::pool::Pool;
 use crate::random::Rng;
@@ -22,20 +22,27 @@ pub(super) trait Profile: std::fmt::Debug + Send + Sync + 'static {
     fn frequency(rng: &mut Rng) -> f64;
 }
 
+/// A shape is a kernel: a lengthscale for each coordinate is all that it still needs.
+impl<P: Profile> Kernel for P {
+    fn parameters(&self, dim: usize) -> Vec<Parameter> {
+        Parameter::lengthscales(dim).collect()
+    }
+
+    fn bind(&self, log_parameters: &[f64], _dim: usize) -> Box<dyn Covariance> {
+        let inverse = log_parameters.iter().map(|l| (-l).exp()).collect();
+        Box::new(Stationary::<P> { inverse, profile: PhantomData })
+    }
+}
+
 /// A stationary kernel with its lengthscales.
 #[derive(Debug)]
-pub(super) struct Stationary<P> {
+struct Stationary<P> {
     /// 1/ℓ_d
     inverse: Vec<f64>,
     profile: PhantomData<P>,
 }
 
 impl<P: Profile> Stationary<P> {
-    pub(super) fn boxed(log_lengthscales: &[f64]) -> Box<dyn Covariance> {
-        let inverse = log_lengthscales.iter().map(|l| (-l).exp()).collect();
-        Box::new(Stationary::<P> { inverse, profile: PhantomData })
-    }
-
     /// z_d/ℓ_d
     fn scale(&self, z: &[f64], pool: &mut Pool) -> Vec<f64> {
         let mut scaled = pool.take(z.len());
