@@ -103,7 +103,9 @@ impl Cholesky {
 
     /// Grows to the factor of [A Bᵀ; B C]: `cross` is Bᵀ (n × m, column-major), `corner` is C (m × m, lower triangle).
     ///
-    ///     L₂₁ᵀ = L⁻¹ Bᵀ,   L₂₂ L₂₂ᵀ = C − L₂₁ L₂₁ᵀ
+    /// ```text
+    /// L₂₁ᵀ = L⁻¹ Bᵀ,   L₂₂ L₂₂ᵀ = C − L₂₁ L₂₁ᵀ
+    /// ```
     ///
     /// `Err` is the pivot that is not positive; the factor is then as it was.
     pub fn append(&mut self, mut cross: Vec<f64>, mut corner: Vec<f64>, m: usize) -> Result<(), usize> {

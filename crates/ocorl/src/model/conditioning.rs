@@ -2,7 +2,9 @@
 //!
 //! Both are of the form (in standardised units)
 //!
-//!     μ(z) = k(z)ᵀ α,   σ²(z) = k(z, z) − k(z)ᵀ A k(z)
+//! ```text
+//! μ(z) = k(z)ᵀ α,   σ²(z) = k(z, z) − k(z)ᵀ A k(z)
+//! ```
 //!
 //! with k(z) the covariances with the data, or with the inducing points. Exactly: A = (K + N)⁻¹ = L⁻ᵀ L⁻¹, α = A y.
 
@@ -185,8 +187,10 @@ impl Exact {
 
 /// A posterior through m inducing points, a subset of the data: the optimal Gaussian of [Tit09], as in [Bur20].
 ///
-///     Kₘₘ = L Lᵀ,   B = I + L⁻¹ Kₘₙ N⁻¹ Kₙₘ L⁻ᵀ = R Rᵀ
-///     μ = kᵀ L⁻ᵀ B⁻¹ L⁻¹ Kₘₙ N⁻¹ y,   σ² = k(z, z) − |L⁻¹ k|² + |R⁻¹ L⁻¹ k|²
+/// ```text
+/// Kₘₘ = L Lᵀ,   B = I + L⁻¹ Kₘₙ N⁻¹ Kₙₘ L⁻ᵀ = R Rᵀ
+/// μ = kᵀ L⁻ᵀ B⁻¹ L⁻¹ Kₘₙ N⁻¹ y,   σ² = k(z, z) − |L⁻¹ k|² + |R⁻¹ L⁻¹ k|²
+/// ```
 #[derive(Clone, Debug)]
 pub(super) struct Inducing {
     points: Rows,
@@ -513,7 +517,9 @@ impl Conditioning {
 
     /// Leave-one-out residuals yᵢ − μ₋ᵢ(zᵢ) and variances σ²₋ᵢ(zᵢ) of f (without noise), in closed form [Ras06, eq. 5.12]:
     ///
-    ///     yᵢ − μ₋ᵢ = αᵢ/A_ii,   σ²₋ᵢ = 1/A_ii − Nᵢ
+    /// ```text
+    /// yᵢ − μ₋ᵢ = αᵢ/A_ii,   σ²₋ᵢ = 1/A_ii − Nᵢ
+    /// ```
     ///
     /// O(n³/3). None for an inducing approximation.
     pub(super) fn leave_one_out(&self) -> Option<Vec<LeftOut>> {

@@ -9,7 +9,9 @@ pub enum Confidence {
     Constant(f64),
     /// The theory's form with the information gain γ of the data so far, for dₓ outputs at once:
     ///
-    ///     β = B + √(2 (γ + ln(dₓ/δ)))
+    /// ```text
+    /// β = B + √(2 (γ + ln(dₓ/δ)))
+    /// ```
     ///
     /// [Chow17, theorem 2; with the model's noise variance as regularisation, Fie21, theorem 1], never falling.
     InformationGain {

@@ -1,6 +1,8 @@
 //! Functions drawn from the posterior, by pathwise conditioning [Wil20]:
 //!
-//!     f(z) = Σ wₘ φₘ(z) + k(z)ᵀ (K + N)⁻¹ (y − Σ wₘ φₘ(x) − ε),   w ~ N(0, I), ε ~ N(0, N)
+//! ```text
+//! f(z) = Σ wₘ φₘ(z) + k(z)ᵀ (K + N)⁻¹ (y − Σ wₘ φₘ(x) − ε),   w ~ N(0, I), ε ~ N(0, N)
+//! ```
 //!
 //! The first term is a draw from the prior, made of random features; the second moves it to the data exactly. With inducing points
 //! the second moves it to a draw of the values at those points instead.

@@ -2,7 +2,9 @@
 
 /// A product of an amplitude, linear functions and cosines of the point z:
 ///
-///     φ(z) = a · Π g_r·z · Π cos(ω_s·z + b_s)
+/// ```text
+/// φ(z) = a · Π g_r·z · Π cos(ω_s·z + b_s)
+/// ```
 ///
 /// Closed under products, which is why random features of composite kernels need no more than this.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,9 @@
 //! The marginal likelihood of one output and its gradient [Ras06, eq. 5.8 and 5.9]:
 //!
-//!     ln p(y) = −½ yᵀα − ½ ln det(K + N) − (n/2) ln 2π,   α = (K + N)⁻¹ y
-//!     ∂ ln p/∂θ = ½ tr((α αᵀ − (K + N)⁻¹) ∂K/∂θ)
+//! ```text
+//! ln p(y) = −½ yᵀα − ½ ln det(K + N) − (n/2) ln 2π,   α = (K + N)⁻¹ y
+//! ∂ ln p/∂θ = ½ tr((α αᵀ − (K + N)⁻¹) ∂K/∂θ)
+//! ```
 //!
 //! One evaluation costs n³: a factor, its inverse, and the inverse of K + N. Kernel and gradient are O(n² d) beside it.
 

@@ -1,7 +1,9 @@
 //! The posterior at a batch of points:
 //!
-//!     μ = s (kᵀα) + m,   ∂μ/∂z = s Σ αᵢ ∂kᵢ/∂z
-//!     σ² = s² (k(z, z) − kᵀA k),   ∂σ²/∂z = s² (dk(z, z)/dz − 2 Σ (A k)ᵢ ∂kᵢ/∂z)
+//! ```text
+//! μ = s (kᵀα) + m,   ∂μ/∂z = s Σ αᵢ ∂kᵢ/∂z
+//! σ² = s² (k(z, z) − kᵀA k),   ∂σ²/∂z = s² (dk(z, z)/dz − 2 Σ (A k)ᵢ ∂kᵢ/∂z)
+//! ```
 //!
 //! in standardised coordinates, then by the chain rule in physical ones; s is the spread of the output, m its prior mean.
 

@@ -1,6 +1,8 @@
 //! From physical units to what the kernel sees, and derivatives back.
 //!
-//!     z = (x, u)  →  e: each angle becomes (sin, cos) in its place  →  (e − m)/s, standardised by the data
+//! ```text
+//! z = (x, u)  →  e: each angle becomes (sin, cos) in its place  →  (e − m)/s, standardised by the data
+//! ```
 
 use crate::linalg::{Dims, Points};
 use crate::real::sin_cos;

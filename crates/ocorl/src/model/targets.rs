@@ -2,8 +2,10 @@
 //!
 //! Measurements at exactly the same input are one: with noise variances σᵢ² and P = Σ 1/σᵢ²,
 //!
-//!     Π N(yᵢ | f, σᵢ²) = N(ȳ | f, 1/P) · C,   ȳ = Σ yᵢ/(σᵢ² P),
-//!     ln C = −½ (m − 1) ln 2π − ½ (Σ ln σᵢ² + ln P) − ½ Σ (yᵢ − ȳ)²/σᵢ²
+//! ```text
+//! Π N(yᵢ | f, σᵢ²) = N(ȳ | f, 1/P) · C,   ȳ = Σ yᵢ/(σᵢ² P),
+//! ln C = −½ (m − 1) ln 2π − ½ (Σ ln σᵢ² + ln P) − ½ Σ (yᵢ − ȳ)²/σᵢ²
+//! ```
 //!
 //! which is exact, and the reason why ten thousand copies of a point cost no more than one.
 

@@ -2,8 +2,10 @@
 //!
 //! With r = √s the scaled distance [Ras06, eq. 4.17]:
 //!
-//!     ν = 3/2:  k = (1 + √3 r) exp(−√3 r),              dk/ds = −(3/2) exp(−√3 r)
-//!     ν = 5/2:  k = (1 + √5 r + (5/3) s) exp(−√5 r),    dk/ds = −(5/6) (1 + √5 r) exp(−√5 r)
+//! ```text
+//! ν = 3/2:  k = (1 + √3 r) exp(−√3 r),              dk/ds = −(3/2) exp(−√3 r)
+//! ν = 5/2:  k = (1 + √5 r + (5/3) s) exp(−√5 r),    dk/ds = −(5/6) (1 + √5 r) exp(−√5 r)
+//! ```
 //!
 //! The spectral density is that of a Student t variable with 2ν degrees of freedom.
 
