@@ -55,7 +55,7 @@ pub struct Parameter {
 impl Parameter {
     /// A lengthscale for each of `dim` standardised coordinates.
     ///
-    /// The prior ln ℓ ~ N(√2 + ½ ln dim, 3) [Hva24] says that a function of many coordinates changes little along each; it is weak
+    /// The prior ln ℓ ~ N(√2 + ½ ln dim, 3) \[Hva24\] says that a function of many coordinates changes little along each; it is weak
     /// (a factor of 5 is one standard deviation), and keeps lengthscales finite that the data do not determine.
     pub fn lengthscales(dim: usize) -> impl Iterator<Item = Parameter> {
         let prior = (std::f64::consts::SQRT_2 + 0.5 * (dim.max(1) as f64).ln(), 3_f64.sqrt());
