@@ -59,6 +59,15 @@ impl Rows {
         self.len = kept.len();
     }
 
+    /// A copy of the points with these numbers.
+    pub fn select(&self, indices: &[usize]) -> Rows {
+        let mut columns = vec![0.0; indices.len() * self.dim];
+        for (&i, out) in indices.iter().zip(columns.chunks_exact_mut(self.dim)) {
+            self.copy_point(i, out);
+        }
+        Rows::from_points(Points::new(&columns, self.dim))
+    }
+
     /// Number of points.
     pub fn len(&self) -> usize {
         self.len

@@ -12,14 +12,15 @@ use super::kernels::{Against, Covariance};
 use super::pool::Pool;
 use super::targets::Targets;
 use crate::linalg::dense::{self, Matrix};
+use crate::linalg::small::axpy;
 use crate::linalg::{Cholesky, Points, Rows, vector};
 use crate::random::Rng;
 
 /// Fractions of the mean diagonal that are added, one after the other, until the matrix can be factorised.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
 
-/// The largest entry of the ladder.
-pub(super) const LARGEST_JITTER: f64 = 1e-6;
+/// The largest of them.
+pub(super) const LARGEST_JITTER: f64 = JITTERS[JITTERS.len() - 1];
 
 /// A factor with the fraction of the diagonal that had to be added.
 type Factorized = (Cholesky, f64);
@@ -66,14 +67,19 @@ pub(super) fn gram(
     pool.give(z);
 }
 
-/// The mean of k(xᵢ, xᵢ): what jitter is measured in. Noise must not be in it, or one useless measurement drowns all others.
-fn mean_diagonal(covariance: &dyn Covariance, x: &Rows) -> f64 {
+/// k(xᵢ, xᵢ) of all points.
+pub(super) fn diagonal(covariance: &dyn Covariance, x: &Rows) -> Vec<f64> {
     let mut z = vec![0.0; x.dim()];
     let mut own = |i: usize| {
         x.copy_point(i, &mut z);
         covariance.diagonal(&z)
     };
-    (0..x.len()).map(&mut own).sum::<f64>() / x.len().max(1) as f64
+    (0..x.len()).map(&mut own).collect()
+}
+
+/// The mean of k(xᵢ, xᵢ): what jitter is measured in. Noise must not be in it, or one useless measurement drowns all others.
+fn mean_diagonal(covariance: &dyn Covariance, x: &Rows) -> f64 {
+    diagonal(covariance, x).iter().sum::<f64>() / x.len().max(1) as f64
 }
 
 /// K(x, z) for many z: column i holds k(x, zᵢ).
@@ -162,7 +168,7 @@ impl Exact {
         self.finish();
     }
 
-    /// Drops the points that `keep` refuses, y being what remains.
+    /// Drops the points `gone` (ascending), y being what remains.
     fn remove(&mut self, gone: &[usize], y: &[f64]) {
         // From the last on, so that the numbers of the others stay what they are.
         for &i in gone.iter().rev() {
@@ -198,7 +204,6 @@ pub(super) struct Inducing {
     inner: Cholesky,
     weights: Vec<f64>,
     jitter: f64,
-    log_determinant: f64,
 }
 
 /// Noise variances below this fraction of one are raised to it: an inducing approximation of noiseless data is no use.
@@ -213,11 +218,7 @@ impl Inducing {
         chosen: &[usize],
     ) -> Option<Self> {
         let (n, m, dim, mut pool) = (x.len(), chosen.len(), x.dim(), Pool::default());
-        let mut columns = vec![0.0; dim * m];
-        for (point, &i) in columns.chunks_exact_mut(dim).zip(chosen) {
-            x.copy_point(i, point);
-        }
-        let points = Rows::from_points(Points::new(&columns, dim));
+        let points = x.select(chosen);
         let nothing = vec![0.0; m];
         let fill =
             |matrix: &mut [f64], stride| gram(covariance, &points, &nothing, matrix, stride, &mut pool);
@@ -249,7 +250,7 @@ impl Inducing {
             dense::add_self_product(&mut b, Matrix::new(v, m, count), 1.0);
             for (i, column) in v.chunks_exact(m).enumerate() {
                 let scaled = y[start + i] / noise[start + i].max(least).sqrt();
-                crate::linalg::small::axpy(scaled, column, &mut right);
+                axpy(scaled, column, &mut right);
             }
             start += count;
         }
@@ -257,8 +258,7 @@ impl Inducing {
         inner.solve_lower(&mut right, 1);
         inner.solve_transposed(&mut right, 1);
         prior.solve_transposed(&mut right, 1);
-        let log_determinant = inner.log_determinant();
-        let inducing = Inducing { points, prior, inner, weights: right, jitter, log_determinant };
+        let inducing = Inducing { points, prior, inner, weights: right, jitter };
         inducing.weights.iter().all(|w| w.is_finite()).then_some(inducing)
     }
 }
@@ -268,12 +268,7 @@ impl Inducing {
 pub(super) fn informative(covariance: &dyn Covariance, x: &Rows, count: usize) -> Vec<usize> {
     let (n, dim, mut pool) = (x.len(), x.dim(), Pool::default());
     let mut z = vec![0.0; dim];
-    let mut left: Vec<f64> = (0..n)
-        .map(|i| {
-            x.copy_point(i, &mut z);
-            covariance.diagonal(&z)
-        })
-        .collect();
+    let mut left = diagonal(covariance, x);
     let least = 1e-9 * left.iter().fold(0.0, |a: f64, b| a.max(*b));
     let mut chosen: Vec<usize> = Vec::new();
     let mut columns: Vec<Vec<f64>> = Vec::new();
@@ -290,7 +285,7 @@ pub(super) fn informative(covariance: &dyn Covariance, x: &Rows, count: usize) -
         let mut column = vec![0.0; n];
         covariance.values(Against { x: x.view(), z: &z }, &mut column, &mut pool);
         for earlier in &columns {
-            crate::linalg::small::axpy(-earlier[best], earlier, &mut column);
+            axpy(-earlier[best], earlier, &mut column);
         }
         let root = variance.sqrt();
         for (left, c) in left.iter_mut().zip(&mut column) {
@@ -500,18 +495,17 @@ impl Conditioning {
         }
     }
 
-    /// I(y; f) = ½ ln det(I + N⁻¹ K) from point `from` on (given the earlier ones): Σ ln(Lᵢᵢ/√Nᵢ). Through inducing points ½ ln det B,
-    /// which is at most that, and only as a whole.
-    pub(super) fn information_gain(&self, from: usize) -> f64 {
+    /// I(y; f) = ½ ln det(I + N⁻¹ K) = Σ ln(Lᵢᵢ/√Nᵢ). Through inducing points ½ ln det B, which is at most that.
+    pub(super) fn information_gain(&self) -> f64 {
         match self {
-            Conditioning::Exact(exact) => (from..exact.factor.len())
+            Conditioning::Exact(exact) => (0..exact.factor.len())
                 .map(|i| {
                     (exact.factor.pivot(i) / exact.noise[i].max(LEAST_NOISE * LEAST_NOISE).sqrt())
                         .ln()
                         .max(0.0)
                 })
                 .sum(),
-            Conditioning::Inducing(inducing) => 0.5 * inducing.log_determinant,
+            Conditioning::Inducing(inducing) => 0.5 * inducing.inner.log_determinant(),
         }
     }
 

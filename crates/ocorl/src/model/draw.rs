@@ -7,8 +7,8 @@
 //! The first term is a draw from the prior, made of random features; the second moves it to the data exactly. With inducing points
 //! the second moves it to a draw of the values at those points instead.
 
-use super::conditioning::Conditioning;
 use super::features::Feature;
+use super::gaussian_process::Output;
 use super::kernels::{Against, Covariance};
 use super::mean::FittedMean;
 use super::pool::Pool;
@@ -42,19 +42,17 @@ impl Draw {
     }
 
     /// Adds the next output, drawn with `rng`.
-    #[expect(clippy::too_many_arguments, reason = "all that an output of the model is")]
     pub(super) fn push(
         &mut self,
-        covariance: &Arc<dyn Covariance>,
-        conditioned: &Conditioning,
+        output: &Output,
         x: &Rows,
-        y: &[f64],
-        features: Vec<Feature>,
         (shift, scale): (f64, f64),
+        features: usize,
         rng: &mut Rng,
     ) {
+        let features = output.covariance.features(features, rng);
         let features: Vec<(f64, Feature)> = features.into_iter().map(|f| (rng.normal(), f)).collect();
-        let basis = conditioned.basis(x).clone();
+        let basis = output.conditioned.basis(x).clone();
         let mut point = vec![0.0; basis.dim()];
         let prior: Vec<f64> = (0..basis.len())
             .map(|i| {
@@ -62,15 +60,9 @@ impl Draw {
                 features.iter().map(|(w, f)| w * f.value(&point)).sum()
             })
             .collect();
-        let weights = conditioned.path_weights(y, &prior, rng);
-        self.outputs.push(Path {
-            covariance: Arc::clone(covariance),
-            features,
-            basis,
-            weights,
-            shift,
-            scale,
-        });
+        let weights = output.conditioned.path_weights(&output.targets.y, &prior, rng);
+        let covariance = Arc::clone(&output.covariance);
+        self.outputs.push(Path { covariance, features, basis, weights, shift, scale });
     }
 }
 

@@ -6,8 +6,11 @@ use super::gaussian_process::GaussianProcess;
 impl GaussianProcess {
     /// Forgets the measurements with these numbers, without learning anything anew. The rest keep their order.
     pub fn forget(&mut self, indices: &[usize]) -> Result<(), ModelError> {
-        let keep = |i: &usize| !indices.contains(i);
-        let kept: Vec<usize> = (0..self.data.len()).filter(keep).collect();
+        let mut drop = vec![false; self.data.len()];
+        for &i in indices.iter().filter(|&&i| i < self.data.len()) {
+            drop[i] = true;
+        }
+        let kept: Vec<usize> = (0..self.data.len()).filter(|&i| !drop[i]).collect();
         let data = self.data.select(kept.iter().copied());
         let forgotten: Vec<f64> = kept.iter().map(|&i| self.forgotten[i]).collect();
         let mut left = vec![false; self.state.x.len()];
@@ -16,7 +19,7 @@ impl GaussianProcess {
         }
         let gone: Vec<usize> = (0..left.len()).filter(|&g| !left[g]).collect();
         // A place that keeps some of its copies changes its noise: then everything is conditioned anew.
-        let partly = indices.iter().any(|&i| i < self.data.len() && left[self.state.groups[i]]);
+        let partly = (0..self.data.len()).any(|i| drop[i] && left[self.state.groups[i]]);
         let mut state = self.state.clone();
         state.regroup(&data);
         let targets = self.targets(&state, &data, &forgotten)?;

@@ -1,6 +1,6 @@
 //! The Gaussian process of a vector field: one for each output, behind one face in physical units.
 
-use super::conditioning::{Conditioning, LARGEST_JITTER, informative};
+use super::conditioning::{Conditioning, LARGEST_JITTER, diagonal, informative};
 use super::confidence::{Confidence, Judged};
 use super::draw::Draw;
 use super::kernels::{Covariance, Parameter};
@@ -151,14 +151,11 @@ impl GaussianProcess {
     /// The kernel's parameters, with what they belong to.
     pub fn parameters(&self) -> Vec<(Parameter, Option<Coordinate>)> {
         let parameters = self.settings.kernel.parameters(self.state.space.dim());
-        let of = |p: &Parameter| p.coordinate.map(|e| self.coordinate(e));
-        parameters
-            .into_iter()
-            .map(|p| {
-                let c = of(&p);
-                (p, c)
-            })
-            .collect()
+        let with_coordinate = |p: Parameter| {
+            let coordinate = p.coordinate.map(|e| self.coordinate(e));
+            (p, coordinate)
+        };
+        parameters.into_iter().map(with_coordinate).collect()
     }
 
     fn coordinate(&self, embedded: usize) -> Coordinate {
@@ -224,7 +221,7 @@ impl GaussianProcess {
 
     /// I(y; f) of all data under the present hyper-parameters, for each output, in nats.
     pub fn information_gain(&self) -> Vec<f64> {
-        self.state.outputs.iter().map(|o| o.conditioned.information_gain(0)).collect()
+        self.state.outputs.iter().map(|o| o.conditioned.information_gain()).collect()
     }
 
     /// Σ I(Dₙ; f | D₁:ₙ₋₁) over the updates so far, each under the hyper-parameters of its time; what came before the first training
@@ -233,8 +230,8 @@ impl GaussianProcess {
         &self.accumulated_gain
     }
 
-    /// Each distinct input's measured value against the model without it, in physical units: how the model does where it has not
-    /// looked. Empty beyond the exact limit.
+    /// Each distinct input's measured value, less its prior mean, against the model without it, in physical units: how the model does
+    /// where it has not looked. Empty beyond the exact limit.
     pub fn leave_one_out(&self, output: usize) -> Vec<Judged> {
         let (shift, scale) = self.output_scale(output);
         let own = &self.state.outputs[output];
@@ -388,12 +385,11 @@ impl GaussianProcess {
     }
 
     pub(super) fn refresh_confidence(&mut self) {
-        let gains: Vec<f64> = self.accumulated_gain.clone();
-        let fresh: Vec<f64> = (0..self.data.dims().state)
-            .map(|j| {
-                self.settings.confidence.scale(gains[j], self.data.dims().state, || self.leave_one_out(j))
-            })
-            .collect();
+        let outputs = self.data.dims().state;
+        let scale = |(j, gain): (usize, &f64)| {
+            self.settings.confidence.scale(*gain, outputs, || self.leave_one_out(j))
+        };
+        let fresh: Vec<f64> = self.accumulated_gain.iter().enumerate().map(scale).collect();
         // The theory's β must not fall while data come in; whatever is calibrated follows the data.
         self.confidence_scale = match self.settings.confidence {
             Confidence::InformationGain { .. } if !self.confidence_scale.is_empty() => {
@@ -423,12 +419,7 @@ fn not_positive_definite(
     let (first, second) = (measurement(i), measurement(j));
     let noise = |i: usize| data.noise_std().at(i)[output] / state.scaling.scale[output];
     // The largest eigenvalue is below the trace, the smallest above the least noise variance.
-    let mut z = vec![0.0; x.dim()];
-    let mut own = |i: usize| {
-        state.x.copy_point(i, &mut z);
-        covariance.diagonal(&z)
-    };
-    let trace: f64 = (0..n).map(&mut own).sum();
+    let trace: f64 = diagonal(covariance, &state.x).iter().sum();
     let least = (0..data.len()).map(noise).fold(f64::INFINITY, f64::min);
     ModelError::NotPositiveDefinite {
         output,
@@ -546,7 +537,7 @@ impl StatisticalModel for GaussianProcess {
                     kernel: &*self.settings.kernel,
                     x: &state.x,
                     targets: set.iter().map(|&j| &targets[j]).collect(),
-                    last: Some(hyper[set[0]].kernel.iter().copied().chain(noise).collect()),
+                    last: hyper[set[0]].kernel.iter().copied().chain(noise).collect(),
                     learn_noise: self.settings.noise == Noise::Learned,
                     limit: self.settings.exact_limit,
                 };
@@ -628,17 +619,7 @@ impl StatisticalModel for GaussianProcess {
         let state = &self.state;
         let mut draw = Draw::new(self.dims(), state.space.clone(), state.mean.clone());
         for (j, output) in state.outputs.iter().enumerate() {
-            let (shift, scale) = self.output_scale(j);
-            let features = output.covariance.features(self.settings.features, rng);
-            draw.push(
-                &output.covariance,
-                &output.conditioned,
-                &state.x,
-                &output.targets.y,
-                features,
-                (shift, scale),
-                rng,
-            );
+            draw.push(output, &state.x, self.output_scale(j), self.settings.features, rng);
         }
         Box::new(draw)
     }

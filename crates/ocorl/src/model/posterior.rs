@@ -37,75 +37,102 @@ impl GaussianProcess {
         std: &mut Linearization,
         pool: &mut Pool,
     ) {
-        let Chunk { z, start, query } = chunk;
-        let (space, dim, count) = (&self.state.space, self.state.space.dim(), z.len());
-        let inputs = z.dim();
+        let (dim, count) = (self.state.space.dim(), chunk.z.len());
         let mut mapped = pool.take(dim * count);
         for (i, out) in mapped.chunks_exact_mut(dim).enumerate() {
-            space.map(z.at(i), out);
+            self.state.space.map(chunk.z.at(i), out);
         }
-        let (mut gradient, mut reduction) = (pool.take(dim), pool.take(count));
-        for (j, output) in self.state.outputs.iter().enumerate() {
-            let (shift, scale) = self.output_scale(j);
-            let covariance = &*output.covariance;
-            let basis = output.conditioned.basis(&self.state.x);
-            let n = basis.len();
+        for j in 0..self.state.outputs.len() {
+            let n = self.state.outputs[j].conditioned.basis(&self.state.x).len();
             // One column at a time is enough for means; standard deviations need them all.
-            let columns = if query.std() { count } else { 1 };
-            let mut k = pool.take(n * columns);
-            for i in 0..count {
-                let column = if query.std() { &mut k[i * n..(i + 1) * n] } else { &mut k[..] };
-                let pair = Against { x: basis.view(), z: &mapped[i * dim..(i + 1) * dim] };
-                covariance.values(pair, column, pool);
-                let weights = output.conditioned.weights();
-                mean.value.at_mut(start + i)[j] += shift + scale * vector::dot(column, weights);
-                if query.jacobian() {
-                    gradient.fill(0.0);
-                    covariance.input_gradient(pair, column, weights, &mut gradient, pool);
-                    let out = &mut mean.jacobian.at_mut(start + i)[j * inputs..(j + 1) * inputs];
-                    space.add_pull_back(z.at(i), &gradient, scale, out);
-                }
-            }
-            if query.std() {
-                let mut block = pool.take(n * count);
-                block.copy_from_slice(&k);
-                let jacobian = query == Query::All;
-                output.conditioned.reduce(&mut block, jacobian, &mut reduction, pool);
-                for i in 0..count {
-                    let point = &mapped[i * dim..(i + 1) * dim];
-                    let prior = covariance.diagonal(point);
-                    let least = LEAST_VARIANCE * prior;
-                    // Not `clamp`, which panics for a prior that is NaN; whatever overflows leaves the prior.
-                    let left = prior - reduction[i];
-                    let variance = match left {
-                        _ if left < least => least,
-                        _ if left <= prior => left,
-                        _ => prior,
-                    };
-                    let sigma = variance.sqrt();
-                    std.value.at_mut(start + i)[j] = scale * sigma;
-                    if jacobian {
-                        let out = &mut std.jacobian.at_mut(start + i)[j * inputs..(j + 1) * inputs];
-                        out.fill(0.0);
-                        if variance > least {
-                            gradient.fill(0.0);
-                            let pair = Against { x: basis.view(), z: point };
-                            let (column, weights) = (&k[i * n..(i + 1) * n], &block[i * n..(i + 1) * n]);
-                            covariance.input_gradient(pair, column, weights, &mut gradient, pool);
-                            for g in &mut gradient {
-                                *g *= -2.0;
-                            }
-                            covariance.diagonal_gradient(point, 1.0, &mut gradient);
-                            space.add_pull_back(z.at(i), &gradient, scale / (2.0 * sigma), out);
-                        }
-                    }
-                }
-                pool.give(block);
+            let mut k = pool.take(n * if chunk.query.std() { count } else { 1 });
+            self.mean_of(j, chunk, &mapped, &mut k, mean, pool);
+            if chunk.query.std() {
+                self.std_of(j, chunk, &mapped, &k, std, pool);
             }
             pool.give(k);
         }
+        pool.give(mapped);
+    }
+
+    /// μ of output j, and its gradients if they are wanted; k(x, z) of the points is left in the columns of `k`, as far as it has them.
+    fn mean_of(
+        &self,
+        j: usize,
+        Chunk { z, start, query }: Chunk<'_>,
+        mapped: &[f64],
+        k: &mut [f64],
+        mean: &mut Linearization,
+        pool: &mut Pool,
+    ) {
+        let (output, (shift, scale)) = (&self.state.outputs[j], self.output_scale(j));
+        let (basis, weights) = (output.conditioned.basis(&self.state.x), output.conditioned.weights());
+        let (n, dim) = (basis.len(), self.state.space.dim());
+        let mut gradient = pool.take(dim);
+        for i in 0..z.len() {
+            let column = if query.std() { &mut k[i * n..(i + 1) * n] } else { &mut k[..] };
+            let pair = Against { x: basis.view(), z: &mapped[i * dim..(i + 1) * dim] };
+            output.covariance.values(pair, column, pool);
+            mean.value.at_mut(start + i)[j] += shift + scale * vector::dot(column, weights);
+            if query.jacobian() {
+                gradient.fill(0.0);
+                output.covariance.input_gradient(pair, column, weights, &mut gradient, pool);
+                let out = &mut mean.jacobian.at_mut(start + i)[j * z.dim()..(j + 1) * z.dim()];
+                self.state.space.add_pull_back(z.at(i), &gradient, scale, out);
+            }
+        }
+        pool.give(gradient);
+    }
+
+    /// σ of output j, and its gradients if they are wanted, from the columns k(x, z).
+    fn std_of(
+        &self,
+        j: usize,
+        Chunk { z, start, query }: Chunk<'_>,
+        mapped: &[f64],
+        k: &[f64],
+        std: &mut Linearization,
+        pool: &mut Pool,
+    ) {
+        let (output, (_, scale)) = (&self.state.outputs[j], self.output_scale(j));
+        let basis = output.conditioned.basis(&self.state.x);
+        let (n, dim, jacobian) = (basis.len(), self.state.space.dim(), query == Query::All);
+        let (mut gradient, mut reduction) = (pool.take(dim), pool.take(z.len()));
+        let mut block = pool.take(k.len());
+        block.copy_from_slice(k);
+        output.conditioned.reduce(&mut block, jacobian, &mut reduction, pool);
+        for i in 0..z.len() {
+            let point = &mapped[i * dim..(i + 1) * dim];
+            let prior = output.covariance.diagonal(point);
+            let least = LEAST_VARIANCE * prior;
+            // Not `clamp`, which panics for a prior that is NaN; whatever overflows leaves the prior.
+            let left = prior - reduction[i];
+            let variance = match left {
+                _ if left < least => least,
+                _ if left <= prior => left,
+                _ => prior,
+            };
+            let sigma = variance.sqrt();
+            std.value.at_mut(start + i)[j] = scale * sigma;
+            if !jacobian {
+                continue;
+            }
+            let out = &mut std.jacobian.at_mut(start + i)[j * z.dim()..(j + 1) * z.dim()];
+            out.fill(0.0);
+            if variance > least {
+                gradient.fill(0.0);
+                let pair = Against { x: basis.view(), z: point };
+                let (column, weights) = (&k[i * n..(i + 1) * n], &block[i * n..(i + 1) * n]);
+                output.covariance.input_gradient(pair, column, weights, &mut gradient, pool);
+                for g in &mut gradient {
+                    *g *= -2.0;
+                }
+                output.covariance.diagonal_gradient(point, 1.0, &mut gradient);
+                self.state.space.add_pull_back(z.at(i), &gradient, scale / (2.0 * sigma), out);
+            }
+        }
+        pool.give(block);
         pool.give(reduction);
         pool.give(gradient);
-        pool.give(mapped);
     }
 }

@@ -11,7 +11,7 @@ use super::kernels::{Kernel, Parameter};
 use super::likelihood::Likelihood;
 use super::minimize::{Function, Minimum, Stop, hessian, minimize, refine};
 use super::targets::Targets;
-use crate::linalg::{Points, Rows};
+use crate::linalg::Rows;
 use crate::random::{Rng, Stream};
 
 pub use super::minimize::Status;
@@ -74,14 +74,14 @@ pub(super) struct Group<'a> {
     pub(super) x: &'a Rows,
     pub(super) targets: Vec<&'a Targets>,
     /// Parameters of last time: the kernel's, then one noise factor for each output.
-    pub(super) last: Option<Vec<f64>>,
+    pub(super) last: Vec<f64>,
     pub(super) learn_noise: bool,
     /// At most so many points are learned from.
     pub(super) limit: usize,
 }
 
 /// ln of a factor on stated noise variances: e^0 = as stated, give or take a factor of e² for two standard deviations.
-pub(super) fn noise_parameter() -> Parameter {
+fn noise_parameter() -> Parameter {
     Parameter {
         name: "noise factor",
         coordinate: None,
@@ -99,7 +99,7 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
     let free = if group.learn_noise { parameters.len() } else { kernel_count };
     let search = Search { group, settings, parameters: &parameters[..free], kernel_count };
 
-    let mut starts: Vec<Vec<f64>> = group.last.iter().map(|last| last[..free].to_vec()).collect();
+    let mut starts = vec![group.last[..free].to_vec()];
     for k in 0..2 {
         let own = parameters[..free].iter().map(|p| p.starts[k]).collect();
         if !starts.contains(&own) {
@@ -177,7 +177,7 @@ impl Search<'_> {
         let mut curvature = None;
         for (level, &size) in sizes.iter().enumerate().rev() {
             let part = Part::new(self.group, (size < n).then(|| &order[..size]));
-            let mut likelihoods = part.likelihoods(self.group.kernel);
+            let mut likelihoods = part.likelihoods();
             let mut used = 0;
             let mut objective = |point: &[f64], gradient: &mut [f64]| {
                 used += 1;
@@ -277,11 +277,12 @@ struct Part<'a> {
 impl<'a> Part<'a> {
     fn new(group: &'a Group<'a>, indices: Option<&[usize]>) -> Self {
         let own = indices
-            .map(|i| (select(group.x, i), group.targets.iter().map(|targets| targets.select(i)).collect()));
+            .map(|i| (group.x.select(i), group.targets.iter().map(|targets| targets.select(i)).collect()));
         Part { own, group }
     }
 
-    fn likelihoods<'b>(&'b self, kernel: &'b dyn Kernel) -> Vec<Likelihood<'b>> {
+    fn likelihoods(&self) -> Vec<Likelihood<'_>> {
+        let kernel = self.group.kernel;
         match &self.own {
             Some((x, targets)) => targets.iter().map(|t| Likelihood::new(kernel, x, t)).collect(),
             None => self.group.targets.iter().map(|t| Likelihood::new(kernel, self.group.x, t)).collect(),
@@ -291,14 +292,6 @@ impl<'a> Part<'a> {
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-}
-
-fn select(x: &Rows, indices: &[usize]) -> Rows {
-    let mut columns = vec![0.0; indices.len() * x.dim()];
-    for (&i, out) in indices.iter().zip(columns.chunks_exact_mut(x.dim())) {
-        x.copy_point(i, out);
-    }
-    Rows::from_points(Points::new(&columns, x.dim()))
 }
 
 /// 0, …, n − 1 in random order.
