@@ -56,6 +56,7 @@ fn plan(name: &str, control: &[f64]) -> String {
         initial_state: &benchmark.task.initial_state,
         times: &times,
         control_bounds: &bounds,
+        state_bounds: None,
         transcription: Transcription::single(Integrator::Euler),
     };
     let (mut dynamics, guess) = (benchmark.dynamics(), control.repeat(100));

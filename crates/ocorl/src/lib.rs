@@ -25,12 +25,17 @@
 pub mod baseline;
 pub mod check;
 pub mod dual;
+pub mod event;
+pub mod explore;
+pub mod learn;
 pub mod linalg;
 pub mod measurements;
 pub mod model;
 pub mod plan;
+pub mod plant;
 pub mod random;
 pub mod real;
+pub mod select;
 pub mod simulate;
 pub mod system;
 pub mod track;

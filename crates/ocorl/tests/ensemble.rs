@@ -108,6 +108,7 @@ impl Dynamics for Member {
 
 /// Networks that differ in their hidden layer and in their sample of the data; μ and σ are mean and standard
 /// deviation over them.
+#[derive(Clone)]
 struct Ensemble {
     data: Measurements,
     members: Vec<Member>,
@@ -213,6 +214,10 @@ impl StatisticalModel for Ensemble {
 
     fn confidence_scale(&self) -> &[f64] {
         &self.confidence_scale
+    }
+
+    fn fork(&self) -> Box<dyn StatisticalModel> {
+        Box::new(self.clone())
     }
 
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {
@@ -489,6 +494,10 @@ impl StatisticalModel for Broken {
             Fault::BetaNan => &[1.0, f64::NAN],
             _ => self.inner.confidence_scale(),
         }
+    }
+
+    fn fork(&self) -> Box<dyn StatisticalModel> {
+        self.inner.fork()
     }
 
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {

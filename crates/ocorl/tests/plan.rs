@@ -135,6 +135,7 @@ fn a_linear_quadratic_problem_is_solved_in_one_step_to_1e_10_of_the_dense_soluti
                 initial_state: &[1.0, -0.5, 0.3],
                 times: &times,
                 control_bounds: &bounds,
+                state_bounds: None,
                 transcription: Transcription { substeps, ..Transcription::single(integrator) },
             };
             let (h, g, _) = dense_quadratic(&mut f, &problem, 24);
@@ -161,6 +162,7 @@ fn with_limits_it_agrees_with_a_dense_quadratic_program() {
             initial_state: &[1.5, -1.0],
             times: &times,
             control_bounds: &bounds,
+            state_bounds: None,
             transcription: Transcription::default(),
         };
         let free = Bounds::none(2);
@@ -447,6 +449,7 @@ proptest! {
             initial_state: &[0.1, 0.2, 0.3],
             times: &times,
             control_bounds: &bounds,
+            state_bounds: None,
             transcription: Transcription::default(),
         };
         let states = Blocks::zeros(3, 6);
@@ -468,7 +471,7 @@ proptest! {
         let (times, bounds) = (grid(&mut rng, 10), Bounds::none(3));
         let x0: Vec<f64> = (0..5).map(|_| rng.normal()).collect();
         let problem = Problem {
-            cost: &cost, initial_state: &x0, times: &times, control_bounds: &bounds,
+            cost: &cost, initial_state: &x0, times: &times, control_bounds: &bounds, state_bounds: None,
             transcription: Transcription::default(),
         };
         let plan = Ilqr::default().plan(&mut f, &problem, Guess { controls: &[0.0; 30], states: None }).unwrap();

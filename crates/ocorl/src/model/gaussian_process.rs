@@ -615,6 +615,14 @@ impl StatisticalModel for GaussianProcess {
         &self.confidence_scale
     }
 
+    fn fork(&self) -> Box<dyn StatisticalModel> {
+        Box::new(self.clone())
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        GaussianProcess::notes(self)
+    }
+
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {
         let state = &self.state;
         let mut draw = Draw::new(self.dims(), state.space.clone(), state.mean.clone());

@@ -178,4 +178,12 @@ pub trait StatisticalModel: Send + Sync {
 
     /// One function drawn from the posterior: consistent, the same wherever and however often it is evaluated.
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics>;
+
+    /// A copy that can learn on while others still plan with this one.
+    fn fork(&self) -> Box<dyn StatisticalModel>;
+
+    /// What a person should know about the data and the arithmetic.
+    fn notes(&self) -> Vec<Note> {
+        Vec::new()
+    }
 }

@@ -35,6 +35,9 @@ pub struct Problem<'a> {
     pub times: &'a [f64],
     /// Limits of each control.
     pub control_bounds: &'a Bounds,
+    /// A trajectory that leaves these costs infinity. The search steps back from them and does not look for the best way along
+    /// them: they keep a plan where its dynamics mean something, they are not constraints of the task.
+    pub state_bounds: Option<&'a Bounds>,
     /// How the interval between two nodes is integrated.
     pub transcription: Transcription,
 }
@@ -180,6 +183,7 @@ impl<'a> Problem<'a> {
             initial_state: &task.initial_state,
             times,
             control_bounds: &task.control_bounds,
+            state_bounds: None,
             transcription: Transcription::default(),
         }
     }

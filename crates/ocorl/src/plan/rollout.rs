@@ -111,6 +111,9 @@ impl Kernel for Forward<'_, '_> {
             if !x.get().iter().all(|x| x.abs() < DIVERGED) {
                 return;
             }
+            if problem.state_bounds.is_some_and(|bounds| bounds.violated_by(x.get()).is_some()) {
+                return;
+            }
             out.finite = k + 1;
         }
     }

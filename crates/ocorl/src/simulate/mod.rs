@@ -12,10 +12,12 @@ mod closed_loop;
 mod dormand_prince;
 mod integrator;
 mod run;
+mod trajectory;
 
 pub use closed_loop::{Experiment, Simulator, Tolerance};
 pub use integrator::{Integrator, Tableau};
 pub use run::{Outcome, Run};
+pub use trajectory::Trajectory;
 
 /// A closed-loop law u = π(t, x).
 ///

@@ -2,7 +2,7 @@
 
 use crate::linalg::{Blocks, Points};
 use crate::plan::Plan;
-use crate::system::Dynamics;
+use crate::system::{Dims, Dynamics};
 
 /// x̄(t) and ū(t) of a plan: controls held on each interval, states by the cubic through both ends and their slopes.
 #[derive(Clone, Debug)]
@@ -29,6 +29,20 @@ impl Reference {
         let mut slopes = Blocks::zeros(2 * dims.state, plan.controls.len());
         dynamics.derivative(Points::new(&points, dims.point()), slopes.as_mut_slice());
         Reference { plan, angles: angles.to_vec(), slopes }
+    }
+
+    /// Without the controls after the first `count`: those that only the model of the plan has.
+    #[must_use]
+    pub fn with_controls(mut self, count: usize) -> Self {
+        let Dims { state, control } = self.plan.dims();
+        let keep = |blocks: &Blocks, size: usize| {
+            Blocks::from_vec(blocks.iter().flat_map(|b| &b[..size]).copied().collect(), size)
+        };
+        if count < control {
+            self.plan.controls = keep(&self.plan.controls, count);
+            self.plan.gains = keep(&self.plan.gains, count * state);
+        }
+        self
     }
 
     /// The last time of the plan.

@@ -210,6 +210,7 @@ impl Solver for MpcSolver {
             initial_state: state,
             times: &self.grid,
             control_bounds: &self.bounds,
+            state_bounds: None,
             transcription: self.settings.transcription,
         };
         solve_from(
@@ -251,6 +252,7 @@ impl Solver for ReplanSolver {
             initial_state: state,
             times: &self.grid,
             control_bounds: &self.bounds,
+            state_bounds: None,
             transcription: self.transcription,
         };
         solve_from(

@@ -1,0 +1,142 @@
+//! Exploration: what to plan for while f is not known.
+//!
+//! | way | ẋ = | cost | sees |
+//! |---|---|---|---|
+//! | [`Optimistic`](Exploration::Optimistic), the paper's | μ(x, u) + β σ(x, u) ⊙ η, η ∈ \[−1, 1\]^dₓ chosen with u | c | the best plausible f |
+//! | [`Mean`](Exploration::Mean) | μ(x, u) | c | the most likely f |
+//! | [`Thompson`](Exploration::Thompson) | f̃(x, u), one draw from the posterior | c | one plausible f |
+//! | [`Bonus`](Exploration::Bonus) | μ(x, u) | c − λ ‖σ/s‖ | a trade of cost for knowledge |
+//! | [`Information`](Exploration::Information) | μ(x, u) | −½ Σ ln(1 + σⱼ²/sⱼ²), on a leash | knowledge only |
+//!
+//! s is the noise of a measurement. Each turns a model into [`Dynamics`] and a [`Cost`]; the planner solves them like any other.
+
+mod cost;
+mod dynamics;
+
+pub use cost::{Reward, Rewarded, Widened};
+pub use dynamics::{MeanModel, Optimistic};
+
+use crate::model::StatisticalModel;
+use crate::random::Stream;
+use crate::system::{Bounds, Cost, Dynamics, Task};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What to plan for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exploration {
+    /// The least cost over all f that are plausible.
+    #[default]
+    Optimistic,
+    /// The least cost if f were the mean.
+    Mean,
+    /// The least cost if f were one draw from the posterior, another in each episode.
+    Thompson,
+    /// The least cost less λ times the uncertainty (in standard deviations of the noise).
+    Bonus,
+    /// The greatest information.
+    #[serde(rename = "explore")]
+    Information,
+}
+
+impl Exploration {
+    /// All ways, in the order of the table above.
+    pub const ALL: [Exploration; 5] = [
+        Exploration::Optimistic,
+        Exploration::Mean,
+        Exploration::Thompson,
+        Exploration::Bonus,
+        Exploration::Information,
+    ];
+
+    /// As typed on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Exploration::Optimistic => "optimistic",
+            Exploration::Mean => "mean",
+            Exploration::Thompson => "thompson",
+            Exploration::Bonus => "bonus",
+            Exploration::Information => "explore",
+        }
+    }
+
+    /// Poses the problem of an episode. `weight` is λ of [`Bonus`](Self::Bonus); `stream` draws the function of
+    /// [`Thompson`](Self::Thompson).
+    pub fn imagine(
+        self,
+        model: &Arc<dyn StatisticalModel>,
+        task: &Task,
+        weight: f64,
+        stream: Stream,
+    ) -> Imagined {
+        let dims = task.dims();
+        let cost = task.cost.clone();
+        let plain = Imagined {
+            source: Source::Mean(model.clone()),
+            cost: cost.clone(),
+            bounds: task.control_bounds.clone(),
+        };
+        let reward = |reward, leash| {
+            Arc::new(Rewarded::new(cost.clone(), model.clone(), &task.noise_std, reward, leash))
+        };
+        match self {
+            Exploration::Mean => plain,
+            Exploration::Thompson => Imagined { source: Source::Sample(model.clone(), stream), ..plain },
+            Exploration::Bonus => Imagined { cost: reward(Reward::Uncertainty(weight), 1.0), ..plain },
+            Exploration::Information => Imagined { cost: reward(Reward::Information, LEASH), ..plain },
+            Exploration::Optimistic => {
+                let mut bounds = task.control_bounds.clone();
+                bounds.lower.extend(vec![-1.0; dims.state]);
+                bounds.upper.extend(vec![1.0; dims.state]);
+                Imagined {
+                    source: Source::Optimistic(model.clone()),
+                    cost: Arc::new(Widened::new(cost, dims.state, EFFORT)),
+                    bounds,
+                }
+            }
+        }
+    }
+}
+
+/// Share of the task's own cost that keeps pure exploration near the task, and bounded.
+const LEASH: f64 = 1e-2;
+
+/// Price of ‖η‖² for a unit of time: where η makes no difference to the cost it is zero, and the planner's problem has a curvature.
+const EFFORT: f64 = 1e-6;
+
+/// A problem for the planner: dynamics that a model imagines, a cost, and limits of all controls.
+#[derive(Clone)]
+pub struct Imagined {
+    source: Source,
+    /// What is minimised.
+    pub cost: Arc<dyn Cost>,
+    /// Limits of the controls; the first dᵤ are the task's.
+    pub bounds: Bounds,
+}
+
+#[derive(Clone)]
+enum Source {
+    Mean(Arc<dyn StatisticalModel>),
+    Optimistic(Arc<dyn StatisticalModel>),
+    Sample(Arc<dyn StatisticalModel>, Stream),
+}
+
+impl Imagined {
+    /// The dynamics, as often as they are needed; always the same function.
+    pub fn dynamics(&self) -> Box<dyn Dynamics> {
+        match &self.source {
+            Source::Mean(model) => Box::new(MeanModel::new(model.clone())),
+            Source::Optimistic(model) => Box::new(Optimistic::new(model.clone())),
+            Source::Sample(model, stream) => model.sample(&mut stream.rng()),
+        }
+    }
+
+    /// Controls that only the imagination has: dimension of η.
+    pub fn hallucinated_controls(&self) -> usize {
+        match &self.source {
+            Source::Optimistic(model) => model.dims().state,
+            Source::Mean(_) | Source::Sample(..) => 0,
+        }
+    }
+}

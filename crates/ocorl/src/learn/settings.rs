@@ -1,0 +1,300 @@
+//! How to learn: plain settings with a documented default for each.
+
+use crate::explore::Exploration;
+use crate::model::kernels::{Kernel, Matern32, Matern52, Rbf, Scale};
+use crate::model::{self, Confidence, Lengthscales, Noise, TrainingSettings};
+use crate::simulate::Integrator;
+use crate::system::Benchmark;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How to learn one system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// N: episodes, the exploratory one included.
+    pub episodes: usize,
+    /// M: measurements an episode (and initial state).
+    pub measurements: usize,
+    /// What to plan for.
+    pub explore: Exploration,
+    /// λ of `bonus`: what one standard deviation of the noise is worth for a unit of time, in the unit of the cost.
+    pub bonus_weight: f64,
+    /// When to measure.
+    pub strategy: Strategy,
+    /// The first episode.
+    pub excitation: Excitation,
+    /// What f is taken to be.
+    pub model: ModelSettings,
+    /// How the open-loop problem is solved.
+    pub plan: PlanSettings,
+    /// Who follows the plan.
+    pub track: TrackSettings,
+    /// How measurement times are chosen.
+    pub select: SelectSettings,
+}
+
+/// When to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// M times, spread evenly over the horizon.
+    Equidistant,
+    /// As many times as the episode's number: m_n = n.
+    EquidistantGrowing,
+    /// M times whose measurements tell the most together (greedy).
+    MaxDeterminant,
+    /// M times that are far apart in the kernel's metric (greedy).
+    MaxKernelDistance,
+    /// In each interval of length Δ_n one look at the state and one measurement where σ is largest, decided online.
+    RecedingHorizon,
+    /// Where σ was largest on the executed trajectory: only in simulation.
+    Oracle,
+    /// Whenever enough uncertainty has been passed through, decided online.
+    UncertaintyTrigger,
+}
+
+impl Strategy {
+    /// All strategies.
+    pub const ALL: [Strategy; 7] = [
+        Strategy::Equidistant,
+        Strategy::EquidistantGrowing,
+        Strategy::MaxDeterminant,
+        Strategy::MaxKernelDistance,
+        Strategy::RecedingHorizon,
+        Strategy::Oracle,
+        Strategy::UncertaintyTrigger,
+    ];
+
+    /// As typed on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Equidistant => "equidistant",
+            Strategy::EquidistantGrowing => "equidistant-growing",
+            Strategy::MaxDeterminant => "max-determinant",
+            Strategy::MaxKernelDistance => "max-kernel-distance",
+            Strategy::RecedingHorizon => "receding-horizon",
+            Strategy::Oracle => "oracle",
+            Strategy::UncertaintyTrigger => "uncertainty-trigger",
+        }
+    }
+}
+
+/// The control of episode 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Excitation {
+    /// Factor on the system's own first control (its difference from the safe control).
+    pub scale: f64,
+}
+
+/// What f is taken to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSettings {
+    /// Covariance function.
+    pub kernel: KernelName,
+    /// Whether outputs have lengthscales of their own.
+    pub shared_lengthscales: bool,
+    /// Whether the noise is learned (a factor on what is stated).
+    pub learn_noise: bool,
+    /// How β is chosen.
+    pub confidence: ConfidenceName,
+    /// β of `constant`.
+    pub beta: f64,
+    /// δ of `information-gain`.
+    pub delta: f64,
+    /// B of `information-gain`.
+    pub norm: f64,
+    /// Level of `calibrated`.
+    pub level: f64,
+    /// Starts of training drawn from the prior.
+    pub restarts: usize,
+    /// Evaluations of the likelihood for each start.
+    pub max_evaluations: usize,
+    /// Beyond so many distinct inputs, inducing points take over.
+    pub exact_limit: usize,
+}
+
+/// A kernel by name; each is scaled by a signal variance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelName {
+    /// Infinitely smooth.
+    Rbf,
+    /// Twice differentiable.
+    #[serde(rename = "matern-5/2")]
+    Matern52,
+    /// Once differentiable.
+    #[serde(rename = "matern-3/2")]
+    Matern32,
+    /// As the paper's authors' program has it, with its noise on the diagonal.
+    Reference,
+}
+
+/// A schedule of β by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfidenceName {
+    /// Always the same.
+    Constant,
+    /// The theory's.
+    InformationGain,
+    /// From left-out measurements.
+    Calibrated,
+}
+
+/// How the open-loop problem is solved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanSettings {
+    /// Intervals of the grid.
+    pub intervals: usize,
+    /// How an interval is integrated.
+    pub integrator: IntegratorName,
+    /// Random starts beside the last plan and the safe control.
+    pub random_starts: usize,
+    /// Iterations of each search.
+    pub max_iterations: usize,
+}
+
+/// A fixed-step method by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntegratorName {
+    /// Order 1.
+    Euler,
+    /// Order 2.
+    Heun,
+    /// Order 4.
+    Rk4,
+}
+
+impl From<IntegratorName> for Integrator {
+    fn from(name: IntegratorName) -> Self {
+        match name {
+            IntegratorName::Euler => Integrator::Euler,
+            IntegratorName::Heun => Integrator::Heun,
+            IntegratorName::Rk4 => Integrator::Rk4,
+        }
+    }
+}
+
+/// Who follows the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrackSettings {
+    /// The policy.
+    pub policy: TrackerName,
+    /// Time between two updates of `mpc` and `replan`; the paper's is 0.02.
+    pub period: f64,
+    /// T_MPC of `mpc`.
+    pub horizon: f64,
+    /// Nodes of `mpc`, both ends included; 0: the plan's own.
+    pub nodes: usize,
+    /// How an interval is integrated.
+    pub integrator: IntegratorName,
+    /// Iterations of each update.
+    pub max_iterations: usize,
+}
+
+/// A policy by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrackerName {
+    /// The paper's: least deviation from the plan on the mean model, at every period.
+    Mpc,
+    /// The plan with its gains.
+    Feedback,
+    /// The rest of the task planned anew on the mean model, at every period.
+    Replan,
+}
+
+/// How measurement times are chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SelectSettings {
+    /// Times to choose from.
+    pub candidates: usize,
+}
+
+impl Settings {
+    /// Ours, with the paper's numbers of episodes and measurements and its tracking horizon.
+    pub fn for_benchmark(b: &Benchmark) -> Self {
+        Settings {
+            episodes: b.settings.episodes,
+            measurements: b.settings.measurements,
+            explore: Exploration::Optimistic,
+            bonus_weight: 0.1,
+            strategy: Strategy::MaxDeterminant,
+            excitation: Excitation { scale: 1.0 },
+            model: ModelSettings {
+                kernel: KernelName::Rbf,
+                shared_lengthscales: false,
+                learn_noise: false,
+                confidence: ConfidenceName::Constant,
+                beta: 1.0,
+                delta: 0.1,
+                norm: 1.0,
+                level: 0.95,
+                restarts: 2,
+                max_evaluations: 100,
+                exact_limit: 2000,
+            },
+            plan: PlanSettings {
+                intervals: 200,
+                integrator: IntegratorName::Heun,
+                random_starts: 3,
+                max_iterations: 100,
+            },
+            track: TrackSettings {
+                policy: TrackerName::Mpc,
+                period: 0.02,
+                horizon: b.settings.tracking_horizon,
+                nodes: 0,
+                integrator: IntegratorName::Heun,
+                max_iterations: 10,
+            },
+            select: SelectSettings { candidates: 1000 },
+        }
+    }
+}
+
+impl ModelSettings {
+    /// What the Gaussian process takes.
+    pub fn build(&self) -> model::Settings {
+        let base = match self.kernel {
+            KernelName::Reference => model::Settings::reference(),
+            _ => model::Settings::default(),
+        };
+        let scaled = |kernel: Box<dyn Kernel>| Arc::new(Scale(kernel)) as Arc<dyn Kernel>;
+        model::Settings {
+            kernel: match self.kernel {
+                KernelName::Rbf => scaled(Box::new(Rbf)),
+                KernelName::Matern52 => scaled(Box::new(Matern52)),
+                KernelName::Matern32 => scaled(Box::new(Matern32)),
+                KernelName::Reference => base.kernel.clone(),
+            },
+            noise: if self.learn_noise { Noise::Learned } else { base.noise },
+            lengthscales: if self.shared_lengthscales {
+                Lengthscales::Shared
+            } else {
+                Lengthscales::PerOutput
+            },
+            confidence: match self.confidence {
+                ConfidenceName::Constant => Confidence::Constant(self.beta),
+                ConfidenceName::InformationGain => {
+                    Confidence::InformationGain { delta: self.delta, norm: self.norm }
+                }
+                ConfidenceName::Calibrated => Confidence::Calibrated { level: self.level },
+            },
+            training: TrainingSettings {
+                restarts: self.restarts,
+                max_evaluations: self.max_evaluations,
+                ..base.training.clone()
+            },
+            exact_limit: self.exact_limit,
+            ..base
+        }
+    }
+}

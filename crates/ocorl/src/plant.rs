@@ -1,0 +1,191 @@
+//! What can be run: a policy over an episode, with measurements when they are asked for.
+//!
+//! A [`Plant`] is an ODE, an environment, a rig, a person with a pipette. The type that learns never holds one: it proposes
+//! [legs](Leg) and is told what they [gave](Executed).
+
+use crate::linalg::Points;
+use crate::random::Stream;
+use crate::select::{Purpose, Schedule};
+use crate::simulate::{Experiment, Outcome, Policy, PolicyError, Run, Simulator, Trajectory};
+use crate::system::{Dynamics, Task};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// One run to be made: from where, under which law, measured when.
+pub struct Leg {
+    /// Number of the episode, from 0.
+    pub episode: usize,
+    /// Number of the initial state.
+    pub start: usize,
+    /// x(0)
+    pub initial_state: Vec<f64>,
+    /// The law.
+    pub policy: Box<dyn Policy + Send>,
+    /// When to measure.
+    pub schedule: Box<dyn Schedule>,
+}
+
+/// One measurement as it came, not yet checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// When.
+    pub time: f64,
+    /// x
+    pub state: Vec<f64>,
+    /// u
+    pub control: Vec<f64>,
+    /// ẋ with noise.
+    pub derivative: Vec<f64>,
+}
+
+/// What a leg gave.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// C(π, f*).
+    pub cost: f64,
+    /// Measurements, in order of time.
+    pub readings: Vec<Reading>,
+    /// Times at which the state was read only to know where the system is; nothing is learned from them.
+    pub synchronizations: Vec<f64>,
+    /// x and u along the way, if they are known.
+    pub trajectory: Trajectory,
+}
+
+/// What can be run.
+pub trait Plant {
+    /// Runs one leg. Whatever happens is an [`Outcome`]; what was measured until then counts.
+    fn run(&mut self, leg: &mut Leg) -> Executed;
+}
+
+/// A plant that is an ODE, integrated exactly; derivatives are measured with normal noise.
+pub struct SimulatedPlant {
+    task: Task,
+    dynamics: Box<dyn Dynamics>,
+    /// How exactly.
+    pub simulator: Simulator,
+    noise: Stream,
+    cancel: Option<Arc<AtomicBool>>,
+}
+
+impl SimulatedPlant {
+    /// `dynamics` under the conditions of `task`; noise is drawn below `stream`.
+    pub fn new(task: Task, dynamics: Box<dyn Dynamics>, stream: Stream) -> Self {
+        let simulator = Simulator { dense: true, ..Simulator::new(1e-9) };
+        SimulatedPlant { task, dynamics, simulator, noise: stream.child("noise"), cancel: None }
+    }
+
+    /// Runs end when this becomes true.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Arc<AtomicBool>) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    /// ẋ at a point, with the noise of the `index`-th measurement of a leg.
+    fn measure(&mut self, leg: &Leg, index: usize, moment: Moment) -> Reading {
+        let Moment { time, state, control } = moment;
+        let mut derivative = vec![0.0; state.len()];
+        let point = [state.as_slice(), &control].concat();
+        self.dynamics.derivative(Points::single(&point), &mut derivative);
+        let mut rng = self.noise.index(leg.episode).index(leg.start).index(index).rng();
+        for (d, std) in derivative.iter_mut().zip(&self.task.noise_std) {
+            *d += std * rng.normal();
+        }
+        Reading { time, state, control, derivative }
+    }
+}
+
+impl Plant for SimulatedPlant {
+    fn run(&mut self, leg: &mut Leg) -> Executed {
+        let mut measuring = Measuring {
+            policy: leg.policy.as_mut(),
+            schedule: leg.schedule.as_mut(),
+            moments: Vec::new(),
+            synchronizations: Vec::new(),
+            control: vec![0.0; self.task.controls.len()],
+        };
+        let experiment = Experiment {
+            initial_state: &leg.initial_state,
+            cancel: self.cancel.as_deref(),
+            ..Experiment::of(&self.task)
+        };
+        let run = self.simulator.run(self.dynamics.as_mut(), &mut measuring, &experiment);
+        if run.is_completed() {
+            measuring.ask(self.task.horizon, run.final_state());
+        }
+        let Measuring { mut moments, synchronizations, .. } = measuring;
+        let state_and_control = |t: f64| moment_of(&run, t);
+        if let Some(times) = leg.schedule.afterwards(&Trajectory::of(&run)) {
+            moments.extend(times.iter().map(|&t| state_and_control(t)));
+        }
+        let readings =
+            moments.into_iter().enumerate().map(|(i, moment)| self.measure(leg, i, moment)).collect();
+        Executed {
+            outcome: run.outcome.clone(),
+            cost: run.cost(),
+            readings,
+            synchronizations,
+            trajectory: Trajectory::of(&run),
+        }
+    }
+}
+
+/// Where a measurement is taken.
+struct Moment {
+    time: f64,
+    state: Vec<f64>,
+    control: Vec<f64>,
+}
+
+/// State and control of a finished run.
+fn moment_of(run: &Run, time: f64) -> Moment {
+    let k = run.times.partition_point(|&t| t <= time).clamp(1, run.times.len()) - 1;
+    let mut state = vec![0.0; run.states.size()];
+    run.state_at(time, &mut state);
+    Moment { time, state, control: run.controls.at(k).to_vec() }
+}
+
+/// A policy whose pieces end where something is to be measured.
+struct Measuring<'a> {
+    policy: &'a mut dyn Policy,
+    schedule: &'a mut dyn Schedule,
+    moments: Vec<Moment>,
+    synchronizations: Vec<f64>,
+    control: Vec<f64>,
+}
+
+/// Times closer than this (relative) are the same.
+const SAME_TIME: f64 = 1e-12;
+
+impl Measuring<'_> {
+    /// Takes every measurement that is due, and returns when the next one is.
+    fn ask(&mut self, time: f64, state: &[f64]) -> f64 {
+        self.policy.control(time, state, &mut self.control);
+        while let Some(request) = self.schedule.next(time, state, &self.control) {
+            if request.time > time + SAME_TIME * (1.0 + time.abs()) {
+                return request.time;
+            }
+            match request.purpose {
+                Purpose::Synchronize => self.synchronizations.push(time),
+                Purpose::Learn => {
+                    let (state, control) = (state.to_vec(), self.control.clone());
+                    self.moments.push(Moment { time, state, control });
+                }
+            }
+        }
+        f64::INFINITY
+    }
+}
+
+impl Policy for Measuring<'_> {
+    fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError> {
+        let until = self.policy.prepare(time, state)?;
+        Ok(until.min(self.ask(time, state)))
+    }
+
+    fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {
+        self.policy.control(time, state, out);
+    }
+}
