@@ -1,10 +1,7 @@
-//! Learn.
+//! Scratch driver.
 use ocorl::event::{Event, Watch};
-use ocorl::learn::{Learner, Settings};
-use ocorl::plant::{Plant, SimulatedPlant};
-use ocorl::random::Stream;
+use ocorl::learn::{Settings, Trial};
 use ocorl::system::Benchmark;
-use std::sync::Arc;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,48 +18,38 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         *at = serde_json::from_str(value).unwrap_or(serde_json::Value::String(value.into()));
     }
     let settings: Settings = serde_json::from_value(settings)?;
-    let stream = Stream::root(seed);
-    let mut plant = SimulatedPlant::new(b.task.clone(), b.dynamics(), stream);
-    let mut learner =
-        Learner::new(b.task.clone(), Arc::new(b.first_control), settings.clone(), stream.child("learner"))?;
     let scale = b.table_scale();
+    let mut trial = Trial::new(&b, settings, seed, 0.0)?;
     let begin = Instant::now();
+    let mut last = Instant::now();
     let mut total = [0.0; 3];
-    for episode in 0..settings.episodes {
-        let t0 = Instant::now();
+    loop {
         let mut note = String::new();
+        let mut t = [0.0; 3];
         let mut watch = Watch(|e: &Event<'_>| match e {
             Event::Planned { planned_cost, mean_cost, iterations, outcome, .. } => {
-                note += &format!(
-                    "plan {:.4} mean {:.4} it {iterations} {outcome:?}",
-                    planned_cost * scale,
-                    mean_cost * scale
-                )
+                t[0] += last.elapsed().as_secs_f64();
+                last = Instant::now();
+                note += &format!("plan {:.4} mean {:.4} it {iterations} {outcome:?}", planned_cost * scale, mean_cost * scale)
             }
-            Event::Executed { cost, outcome, .. } => note += &format!(" cost {:.5} {outcome}", cost * scale),
-            Event::NotPlanned { reason, .. }
-            | Event::NotUpdated { reason, .. }
-            | Event::Refused { reason, .. } => note += reason,
-            Event::Trained { notes, .. } => note += &format!("{notes:?}"),
+            Event::Executed { cost, outcome, .. } => {
+                t[1] += last.elapsed().as_secs_f64();
+                last = Instant::now();
+                note += &format!(" cost {:.5} {outcome}", cost * scale)
+            }
+            Event::NotPlanned { reason, .. } | Event::NotUpdated { reason, .. } | Event::Refused { reason, .. } => note += reason,
+            Event::Trained { notes, .. } => {
+                t[2] += last.elapsed().as_secs_f64();
+                last = Instant::now();
+                note += &format!("{notes:?}")
+            }
             _ => {}
         });
-        let mut p = learner.propose(&mut watch);
-        let t1 = Instant::now();
-        let executed: Vec<_> = p.legs.iter_mut().map(|leg| plant.run(leg)).collect();
-        let t2 = Instant::now();
-        drop(p);
-        learner.observe(&executed, &mut watch);
-        let t3 = Instant::now();
-        let t = [(t1 - t0).as_secs_f64(), (t2 - t1).as_secs_f64(), (t3 - t2).as_secs_f64()];
-        for i in 0..3 {
-            total[i] += t[i];
-        }
-        println!("{episode:3} {note}  plan {:.3} run {:.3} train {:.3}", t[0], t[1], t[2]);
+        let Some(e) = trial.next_episode(&mut watch) else { break };
+        for i in 0..3 { total[i] += t[i]; }
+        let r = &e.record;
+        println!("{:3} {note} m {} unc {:.4} cov {:.3} gain {:.1} plan {:.3} run {:.3} train {:.3}", r.episode, r.measurements, r.uncertainty.unwrap_or(1.0), r.coverage.unwrap_or(0.0), r.information_gain, t[0], t[1], t[2]);
     }
-    println!(
-        "{:.1} s: plan run train {total:.2?}; paper {:?}",
-        begin.elapsed().as_secs_f64(),
-        b.published.map(|p| (p.continuous, p.max_determinant))
-    );
+    println!("{:.1} s: plan run train {total:.2?}; paper {:?}", begin.elapsed().as_secs_f64(), b.published.map(|p| (p.continuous, p.max_determinant)));
     Ok(())
 }

@@ -71,8 +71,6 @@ pub enum Event<'a> {
         episode: usize,
         /// Measurements now known.
         measurements: usize,
-        /// What the new ones told, for each output, in nats.
-        information_gain: &'a [f64],
     },
     /// The model could not take in an episode; it stays as it was.
     NotUpdated {

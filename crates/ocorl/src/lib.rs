@@ -11,6 +11,8 @@
 //! | [`simulate`] | integrators, policies, closed-loop runs with one typed outcome each |
 //! | [`measurements`] | the data: states and controls with measured derivatives |
 //! | [`model`] | what is known of f: Gaussian processes with Jacobians, calibrated confidence, function samples |
+//! | [`select`] | where to measure: a few of many candidates, by determinant or by distance |
+//! | [`theory`] | the analysis in numbers: measurement intervals, information gains, bounds on regret |
 //! | [`plan`] | iLQR over any dynamics and cost |
 //! | [`track`] | policies that follow a plan, behind a ladder of fallbacks |
 //! | [`baseline`] | what is attainable with the true model: best continuous control, best zero-order hold |
@@ -38,4 +40,5 @@ pub mod real;
 pub mod select;
 pub mod simulate;
 pub mod system;
+pub mod theory;
 pub mod track;

@@ -6,7 +6,7 @@
 use crate::linalg::Points;
 use crate::random::Stream;
 use crate::select::{Purpose, Schedule};
-use crate::simulate::{Experiment, Outcome, Policy, PolicyError, Run, Simulator, Trajectory};
+use crate::simulate::{Experiment, Outcome, Policy, PolicyError, Simulator, Trajectory};
 use crate::system::{Dynamics, Task};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -116,35 +116,25 @@ impl Plant for SimulatedPlant {
             measuring.ask(self.task.horizon, run.final_state());
         }
         let Measuring { mut moments, synchronizations, .. } = measuring;
-        let state_and_control = |t: f64| moment_of(&run, t);
-        if let Some(times) = leg.schedule.afterwards(&Trajectory::of(&run)) {
-            moments.extend(times.iter().map(|&t| state_and_control(t)));
+        let trajectory = Trajectory::of(&run, MOMENTS);
+        for i in leg.schedule.afterwards(&trajectory) {
+            let (state, control) = (trajectory.states.at(i).to_vec(), trajectory.controls.at(i).to_vec());
+            moments.push(Moment { time: trajectory.times[i], state, control });
         }
         let readings =
             moments.into_iter().enumerate().map(|(i, moment)| self.measure(leg, i, moment)).collect();
-        Executed {
-            outcome: run.outcome.clone(),
-            cost: run.cost(),
-            readings,
-            synchronizations,
-            trajectory: Trajectory::of(&run),
-        }
+        Executed { outcome: run.outcome.clone(), cost: run.cost(), readings, synchronizations, trajectory }
     }
 }
+
+/// Moments at which a run is recorded.
+const MOMENTS: usize = 1001;
 
 /// Where a measurement is taken.
 struct Moment {
     time: f64,
     state: Vec<f64>,
     control: Vec<f64>,
-}
-
-/// State and control of a finished run.
-fn moment_of(run: &Run, time: f64) -> Moment {
-    let k = run.times.partition_point(|&t| t <= time).clamp(1, run.times.len()) - 1;
-    let mut state = vec![0.0; run.states.size()];
-    run.state_at(time, &mut state);
-    Moment { time, state, control: run.controls.at(k).to_vec() }
 }
 
 /// A policy whose pieces end where something is to be measured.

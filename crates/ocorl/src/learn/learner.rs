@@ -1,31 +1,32 @@
 //! The learner: model, exploration, planner, tracker and selection in one loop. It never sees the plant.
 
 use super::planning::{Planned, Planning};
-use super::settings::{Settings, Strategy, TrackerName};
+use super::settings::{Settings, SettingsError};
+use super::timing::Timing;
+use super::{FirstControl, following};
 use crate::event::{Event, Observer};
-use crate::explore::{Exploration, MeanModel};
-use crate::linalg::{Blocks, Points};
+use crate::explore::{Exploration, Imagined};
 use crate::measurements::Measurements;
 use crate::model::{GaussianProcess, ModelError, StatisticalModel};
 use crate::plan::Plan;
 use crate::plant::{Executed, Leg};
 use crate::random::Stream;
-use crate::select::{Schedule, Times};
-use crate::simulate::{Law, Policy};
+use crate::select::{Schedule, Times, equidistant};
+use crate::simulate::Law;
 use crate::system::{Task, TaskError};
-use crate::track::{Feedback, LadderSettings, MpcSettings, Reference, mpc, replan};
+use crate::track::Reference;
 use std::sync::Arc;
 
-/// The control of episode 0: u(t, x).
-pub type FirstControl = Arc<dyn Fn(f64, &[f64], &mut [f64]) + Send + Sync>;
-
-/// Why learning cannot begin or go on.
-#[derive(Debug, thiserror::Error)]
+/// Why learning cannot begin.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
     /// The task is not sound.
     #[error(transparent)]
     Task(#[from] TaskError),
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// The model cannot be built.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -37,37 +38,98 @@ pub struct Proposal {
     pub episode: usize,
     /// One run for each initial state.
     pub legs: Vec<Leg>,
-    /// The plan of each leg; none in episode 0.
-    pub plans: Vec<Option<Plan>>,
-    /// What the plans cost in the imagination they were made for, mean over the legs.
-    pub planned_cost: Option<f64>,
-    /// What the best plans on the mean model cost, mean over the legs.
-    pub mean_cost: Option<f64>,
+    /// What each leg is to do; `None` if it only excites.
+    pub plans: Vec<Option<Intention>>,
 }
 
-/// Learns one task.
+/// What a leg is to do, and what is hoped of it.
+#[derive(Clone, Debug)]
+pub struct Intention {
+    /// x̃ and ũ with gains, without hallucinated controls.
+    pub plan: Plan,
+    /// What the plan costs in the imagination it was made for.
+    pub planned_cost: f64,
+    /// What the best plan on the mean model costs there.
+    pub mean_cost: f64,
+    /// Measurement times as far as they are known in advance.
+    pub measurement_times: Vec<f64>,
+}
+
+impl Proposal {
+    /// Mean over the legs of what is planned; `None` if one has no plan.
+    pub fn planned_cost(&self) -> Option<f64> {
+        self.mean_over_legs(|i| i.planned_cost)
+    }
+
+    /// The same for the plans on the mean model.
+    pub fn mean_cost(&self) -> Option<f64> {
+        self.mean_over_legs(|i| i.mean_cost)
+    }
+
+    fn mean_over_legs(&self, of: impl Fn(&Intention) -> f64) -> Option<f64> {
+        let each: Option<Vec<f64>> = self.plans.iter().map(|p| p.as_ref().map(&of)).collect();
+        each.map(|v| v.iter().sum::<f64>() / v.len() as f64)
+    }
+}
+
+/// Learns one task by proposing episodes and observing what they gave.
+///
+/// Pure and deterministic: the same task, settings, stream and observations give the same proposals, at any number of threads. Nothing in it
+/// can reach the plant.
+///
+/// ```text
+/// while learner.episode() < settings.episodes {
+///     let mut proposal = learner.propose(&mut observer);                               // πₙ, Sₙ
+///     let executed = proposal.legs.iter_mut().map(|leg| plant.run(leg)).collect();      // Dₙ ← Sim(πₙ, Sₙ)
+///     learner.observe(&executed, &mut observer);                                        // μₙ, σₙ, βₙ ← D₁:ₙ
+/// }
+/// ```
 pub struct Learner {
     task: Task,
     settings: Settings,
     first: FirstControl,
     stream: Stream,
+    starts: Vec<Vec<f64>>,
     model: Arc<dyn StatisticalModel>,
+    data: Measurements,
     episode: usize,
-    measured: usize,
-    last: Option<Plan>,
+    /// The last plan from each start, hallucinated controls included.
+    last: Vec<Option<Plan>>,
 }
 
 impl Learner {
-    /// Knows nothing yet but the task.
+    /// Knows nothing yet but the task. `first` is the control of episode 0.
     pub fn new(
         task: Task,
         first: FirstControl,
         settings: Settings,
         stream: Stream,
     ) -> Result<Self, LearnError> {
+        let model = GaussianProcess::for_task(&task, settings.model.build())?;
+        Learner::with_model(task, first, settings, stream, Box::new(model))
+    }
+
+    /// The same with a model of one's own.
+    pub fn with_model(
+        task: Task,
+        first: FirstControl,
+        settings: Settings,
+        stream: Stream,
+        model: Box<dyn StatisticalModel>,
+    ) -> Result<Self, LearnError> {
         task.validate()?;
-        let model = Arc::new(GaussianProcess::for_task(&task, settings.model.build())?);
-        Ok(Learner { task, settings, first, stream, model, episode: 0, measured: 0, last: None })
+        settings.validate(&task)?;
+        let starts = match settings.initial_states.as_slice() {
+            [] => vec![task.initial_state.clone()],
+            given => given.to_vec(),
+        };
+        let (last, data) = (vec![None; starts.len()], Measurements::new(task.dims()));
+        Ok(Learner { task, settings, first, stream, starts, model: model.into(), data, episode: 0, last })
+    }
+
+    /// Number of the next episode.
+    pub fn episode(&self) -> usize {
+        self.episode
     }
 
     /// What is believed of f now.
@@ -75,69 +137,30 @@ impl Learner {
         &self.model
     }
 
-    /// The next episode.
-    pub fn propose(&mut self, observer: &mut dyn Observer) -> Proposal {
-        let episode = self.episode;
-        observer.observe(&Event::EpisodeBegan { episode, measurements: self.measured });
-        if episode == 0 {
-            return self.excite();
-        }
-        let explore = self.settings.explore;
-        let stream = self.stream.child("plan").index(episode);
-        let mean = Exploration::Mean.imagine(&self.model, &self.task, 0.0, stream);
-        let weight = self.settings.bonus_weight;
-        let imagined = explore.imagine(&self.model, &self.task, weight, stream.child("sample"));
-        let planning = Planning {
-            task: &self.task,
-            initial_state: &self.task.initial_state,
-            settings: &self.settings.plan,
-            stream,
-        };
-        match planning.solve(explore, &imagined, &mean, self.last.as_ref()) {
-            Ok(Planned { plan, mean_cost, iterations }) => {
-                observer.observe(&Event::Planned {
-                    episode,
-                    start: 0,
-                    planned_cost: plan.cost,
-                    mean_cost,
-                    outcome: plan.outcome,
-                    iterations,
-                });
-                let nu = self.task.controls.len();
-                let reference = Reference::new(plan.clone(), imagined.dynamics().as_mut(), &self.task.angles)
-                    .with_controls(nu);
-                let schedule = self.schedule(&reference);
-                let policy = self.policy(reference);
-                let planned_cost = Some(plan.cost);
-                self.last = Some(plan.clone());
-                let leg = Leg {
-                    episode,
-                    start: 0,
-                    initial_state: self.task.initial_state.clone(),
-                    policy,
-                    schedule,
-                };
-                Proposal {
-                    episode,
-                    legs: vec![leg],
-                    plans: vec![Some(plan)],
-                    planned_cost,
-                    mean_cost: Some(mean_cost),
-                }
-            }
-            Err(error) => {
-                observer.observe(&Event::NotPlanned {
-                    episode,
-                    start: 0,
-                    reason: &error.to_string(),
-                    instead: "the control of the first episode",
-                });
-                self.excite()
-            }
-        }
+    /// All that was learned from.
+    pub fn data(&self) -> &Measurements {
+        &self.data
     }
 
-    fn excite(&self) -> Proposal {
+    /// The next episode: a law and a schedule for each initial state.
+    pub fn propose(&mut self, observer: &mut dyn Observer) -> Proposal {
+        let episode = self.episode;
+        observer.observe(&Event::EpisodeBegan { episode, measurements: self.data.len() });
+        let mut proposal = Proposal { episode, legs: Vec::new(), plans: Vec::new() };
+        for start in 0..self.starts.len() {
+            let (leg, plan) = if episode == 0 || self.data.is_empty() {
+                (self.excite(start), None)
+            } else {
+                self.plan(start, observer)
+            };
+            proposal.legs.push(leg);
+            proposal.plans.push(plan);
+        }
+        proposal
+    }
+
+    /// A leg of episode 0, or of an episode that could not be planned.
+    fn excite(&self, start: usize) -> Leg {
         let (first, scale, safe) =
             (self.first.clone(), self.settings.excitation.scale, self.task.safe_control.clone());
         let bounds = self.task.control_bounds.clone();
@@ -148,104 +171,104 @@ impl Learner {
             }
             bounds.clamp(u);
         });
-        let times = equidistant(self.task.horizon, self.settings.measurements);
-        let leg = Leg {
-            episode: self.episode,
-            start: 0,
-            initial_state: self.task.initial_state.clone(),
-            policy: Box::new(law),
-            schedule: Box::new(Times::new(times)),
+        let mut times = equidistant(self.task.horizon, self.settings.measurements);
+        if self.settings.select.as_reference {
+            let parts = self.settings.measurements + 1;
+            times = (0..parts).map(|i| self.task.horizon * i as f64 / parts as f64).collect();
+        }
+        self.leg(start, Box::new(law), Box::new(Times::new(times)))
+    }
+
+    fn leg(
+        &self,
+        start: usize,
+        policy: Box<dyn crate::simulate::Policy + Send>,
+        schedule: Box<dyn Schedule>,
+    ) -> Leg {
+        let initial_state = self.starts[start].clone();
+        Leg { episode: self.episode, start, initial_state, policy, schedule }
+    }
+
+    /// A leg that follows a plan. If none is found the last one is followed again, or the system is excited.
+    fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> (Leg, Option<Intention>) {
+        let (episode, explore) = (self.episode, self.settings.explore);
+        let stream = self.stream.child("plan").index(episode);
+        let mean = Exploration::Mean.imagine(&self.model, &self.task, 0.0, stream);
+        let imagined =
+            explore.imagine(&self.model, &self.task, self.settings.bonus_weight, stream.child("sample"));
+        let planning = Planning {
+            task: &self.task,
+            initial_state: &self.starts[start],
+            settings: &self.settings.plan,
+            stream: stream.child("starts").index(start),
         };
-        Proposal {
-            episode: self.episode,
-            legs: vec![leg],
-            plans: vec![None],
-            planned_cost: None,
-            mean_cost: None,
+        match planning.solve(explore, &imagined, &mean, self.last[start].as_ref()) {
+            Ok(Planned { plan, mean_cost, iterations }) => {
+                let (planned_cost, outcome) = (plan.cost, plan.outcome);
+                observer.observe(&Event::Planned {
+                    episode,
+                    start,
+                    planned_cost,
+                    mean_cost,
+                    outcome,
+                    iterations,
+                });
+                self.last[start] = Some(plan.clone());
+                self.follow(start, plan, &imagined, mean_cost)
+            }
+            Err(error) => {
+                let fits = |p: &Plan| p.controls.size() == imagined.bounds.dim();
+                let last = self.last[start].clone().filter(fits);
+                let instead =
+                    if last.is_some() { "the last plan" } else { "the control of the first episode" };
+                let reason = error.to_string();
+                observer.observe(&Event::NotPlanned { episode, start, reason: &reason, instead });
+                match last {
+                    Some(plan) => self.follow(start, plan, &imagined, f64::NAN),
+                    None => (self.excite(start), None),
+                }
+            }
         }
     }
 
-    fn policy(&self, reference: Reference) -> Box<dyn Policy + Send> {
-        let ladder = LadderSettings::of(&self.task);
-        let track = &self.settings.track;
-        let dynamics = Box::new(MeanModel::new(self.model.clone()));
-        let transcription = crate::plan::Transcription::single(track.integrator.into());
-        match track.policy {
-            TrackerName::Feedback => Box::new(Feedback::new(reference, ladder)),
-            TrackerName::Mpc => {
-                let mut settings = MpcSettings::new(self.task.dims(), track.horizon);
-                settings.period = track.period;
-                settings.nodes = (track.nodes > 0).then_some(track.nodes);
-                settings.transcription = transcription;
-                settings.ilqr.max_iterations = track.max_iterations;
-                Box::new(mpc(reference, dynamics, settings, ladder))
-            }
-            TrackerName::Replan => {
-                let cost = self.task.cost.clone();
-                Box::new(replan(reference, dynamics, cost, transcription, track.period, ladder))
-            }
-        }
-    }
-
-    fn schedule(&self, reference: &Reference) -> Box<dyn Schedule> {
-        let (horizon, count) = (self.task.horizon, self.settings.measurements);
-        let times = match self.settings.strategy {
-            Strategy::MaxDeterminant | Strategy::MaxKernelDistance => {
-                let p = 200;
-                let times: Vec<f64> = (0..p).map(|i| horizon * i as f64 / (p - 1) as f64).collect();
-                let dims = self.task.dims();
-                let mut points = Vec::new();
-                let mut x = vec![0.0; dims.state];
-                for &t in &times {
-                    reference.state(t, &mut x);
-                    points.extend_from_slice(&x);
-                    points.extend_from_slice(reference.control(t));
-                }
-                let mut c = Blocks::default();
-                self.model.covariance(Points::new(&points, dims.point()), &mut c);
-                let noise: Vec<f64> = self.task.noise_std.iter().map(|s| s * s).collect();
-                let mut chosen: Vec<usize> = Vec::new();
-                let mut cov: Vec<Vec<f64>> = c.iter().map(<[f64]>::to_vec).collect();
-                for _ in 0..count {
-                    let best = (0..p)
-                        .max_by(|&a, &b| {
-                            let score = |i: usize| -> f64 {
-                                cov.iter().zip(&noise).map(|(c, n)| (c[i * p + i].max(0.0) + n).ln()).sum()
-                            };
-                            score(a).total_cmp(&score(b)).then(b.cmp(&a))
-                        })
-                        .unwrap_or(0);
-                    chosen.push(best);
-                    for (c, n) in cov.iter_mut().zip(&noise) {
-                        let col: Vec<f64> = c[best * p..(best + 1) * p].to_vec();
-                        let d = col[best] + n;
-                        for i in 0..p {
-                            for j in 0..p {
-                                c[i * p + j] -= col[i] * col[j] / d;
-                            }
-                        }
-                    }
-                }
-                chosen.iter().map(|&i| times[i]).collect()
-            }
-            _ => equidistant(horizon, count),
+    fn follow(&self, start: usize, plan: Plan, imagined: &Imagined, mean_cost: f64) -> (Leg, Option<Intention>) {
+        let (planned_cost, controls) = (plan.cost, self.task.controls.len());
+        let full = Reference::new(plan, imagined.dynamics().as_mut(), &self.task.angles);
+        let reference = full.clone().with_controls(controls);
+        let policy = || following::policy(&self.task, &self.settings.track, &self.model, reference.clone());
+        let timing = Timing {
+            task: &self.task,
+            settings: &self.settings,
+            episode: self.episode,
+            model: &self.model,
+            data: &self.data,
+            initial_state: &self.starts[start],
         };
-        Box::new(Times::new(times))
+        let schedule = timing.schedule(full, imagined, policy);
+        let intention = Intention {
+            plan: reference.plan.clone(),
+            planned_cost,
+            mean_cost,
+            measurement_times: schedule.known().to_vec(),
+        };
+        (self.leg(start, policy(), schedule), Some(intention))
     }
 
-    /// Takes in what an episode gave.
+    /// Takes in what the legs of an episode gave, in their order, and learns from it. What cannot be learned from is told to the observer;
+    /// the next episode can be proposed in any case.
     pub fn observe(&mut self, executed: &[Executed], observer: &mut dyn Observer) {
         let episode = self.episode;
         self.episode += 1;
         let mut new = Measurements::new(self.task.dims());
         for (start, leg) in executed.iter().enumerate() {
-            let times: Vec<f64> = leg.readings.iter().map(|r| r.time).collect();
+            let measurement_times: Vec<f64> = leg.readings.iter().map(|r| r.time).collect();
+            let (cost, outcome) = (leg.cost, &leg.outcome);
             observer.observe(&Event::Executed {
                 episode,
                 start,
-                cost: leg.cost,
-                outcome: &leg.outcome,
-                measurement_times: &times,
+                cost,
+                outcome,
+                measurement_times: &measurement_times,
             });
             for r in &leg.readings {
                 if let Err(error) =
@@ -256,28 +279,33 @@ impl Learner {
             }
         }
         if new.is_empty() {
+            let reason = "nothing was measured";
+            observer.observe(&Event::NotUpdated { episode, reason });
             return;
         }
-        let mut model = self.model.fork();
-        let trained =
-            model.update(&new).and_then(|()| model.train(self.stream.child("train").index(episode)));
-        match trained {
-            Ok(report) => {
-                self.measured += new.len();
-                observer.observe(&Event::Trained {
-                    episode,
-                    report: &report,
-                    confidence_scale: model.confidence_scale(),
-                    notes: &model.notes(),
-                });
-                self.model = model.into();
-            }
-            Err(error) => observer.observe(&Event::NotUpdated { episode, reason: &error.to_string() }),
+        if let Err(error) = self.learn(&new, observer) {
+            observer.observe(&Event::NotUpdated { episode, reason: &error.to_string() });
         }
     }
-}
 
-/// `count` times in the middles of equal parts of the horizon.
-fn equidistant(horizon: f64, count: usize) -> Vec<f64> {
-    (0..count).map(|i| horizon * (i as f64 + 0.5) / count as f64).collect()
+    /// Conditions the model on `new` and trains it.
+    fn learn(&mut self, new: &Measurements, observer: &mut dyn Observer) -> Result<(), ModelError> {
+        let episode = self.episode - 1;
+        let mut model = self.model.fork();
+        model.update(new)?;
+        self.data.append(new)?;
+        observer.observe(&Event::Updated { episode, measurements: self.data.len() });
+        // Trained or not, the new measurements count.
+        let trained = model.train(self.stream.child("train").index(episode));
+        if let Ok(report) = &trained {
+            observer.observe(&Event::Trained {
+                episode,
+                report,
+                confidence_scale: model.confidence_scale(),
+                notes: &model.notes(),
+            });
+        }
+        self.model = model.into();
+        trained.map(|_| ())
+    }
 }

@@ -1,8 +1,39 @@
-//! The loop: propose an episode, observe what it gave.
+//! The loop of the paper: propose an episode, observe what it gave.
+//!
+//! | paper | code |
+//! |---|---|
+//! | πₙ, Sₙ = argmin over policies and plausible models | [`Learner::propose`] |
+//! | Dₙ ← Sim(πₙ, Sₙ) | a [`Plant`](crate::plant::Plant), which the learner cannot reach |
+//! | (μₙ, σₙ, βₙ) ← D₁:ₙ | [`Learner::observe`] |
+//! | r_n, R_N, I_N, γ, Γ_n, Δ_n | [`Judge`]: who knows the truth and looks on |
+//!
+//! | file | holds |
+//! |---|---|
+//! | `settings` | every setting with its default |
+//! | `learner` | the loop |
+//! | `planning` | which searches make the plan of an episode |
+//! | `following` | the policy that follows it |
+//! | `timing` | the schedule of its measurements |
+//! | `judge` | what an episode was worth, with the truth at hand |
+//! | `trial` | a benchmark learned in simulation, from nothing to the last episode |
 
+mod following;
+mod judge;
 mod learner;
 mod planning;
 mod settings;
+mod timing;
+mod trial;
 
-pub use learner::{LearnError, Learner, Proposal};
-pub use settings::*;
+pub use judge::{Judge, Record, Theory};
+pub use learner::{Intention, LearnError, Learner, Proposal};
+pub use settings::{
+    ConfidenceName, Excitation, Hallucinate, IntegratorName, KernelName, ModelSettings, PlanSettings,
+    SelectSettings, Settings, SettingsError, Strategy, TrackSettings, TrackerName,
+};
+pub use trial::{Episode, Trial};
+
+use std::sync::Arc;
+
+/// The control of episode 0: u(t, x).
+pub type FirstControl = Arc<dyn Fn(f64, &[f64], &mut [f64]) + Send + Sync>;

@@ -4,7 +4,7 @@ use crate::explore::Exploration;
 use crate::model::kernels::{Kernel, Matern32, Matern52, Rbf, Scale};
 use crate::model::{self, Confidence, Lengthscales, Noise, TrainingSettings};
 use crate::simulate::Integrator;
-use crate::system::Benchmark;
+use crate::system::{Benchmark, Task};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ pub struct Settings {
     pub episodes: usize,
     /// M: measurements an episode (and initial state).
     pub measurements: usize,
+    /// Where episodes begin, each with its own plan and its own M measurements; empty: the task's initial state.
+    pub initial_states: Vec<Vec<f64>>,
     /// What to plan for.
     pub explore: Exploration,
     /// λ of `bonus`: what one standard deviation of the noise is worth for a unit of time, in the unit of the cost.
@@ -196,6 +198,8 @@ pub struct TrackSettings {
     pub integrator: IntegratorName,
     /// Iterations of each update.
     pub max_iterations: usize,
+    /// Between two updates of `mpc` and `replan`: follow the state by the solution's gains, or hold each control.
+    pub gains: bool,
 }
 
 /// A policy by name.
@@ -216,6 +220,39 @@ pub enum TrackerName {
 pub struct SelectSettings {
     /// Times to choose from.
     pub candidates: usize,
+    /// Where the episode is expected to lead.
+    pub hallucinate: Hallucinate,
+    /// Whether `max-determinant` counts the noise of the measurements it chooses.
+    pub noise: bool,
+    /// (L_f, L_π, L_σ) of `receding-horizon`; none: the largest slopes along the plan.
+    pub lipschitz: Option<[f64; 3]>,
+    /// Most intervals of `receding-horizon`; 0: M.
+    pub max_intervals: usize,
+    /// As the authors' program: nothing in the last hundredth (`equidistant`: tenth) of the horizon, one more measurement at its beginning,
+    /// outputs in units of their spread, its first pick of `max-kernel-distance`.
+    pub as_reference: bool,
+}
+
+/// Where an episode is expected to lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hallucinate {
+    /// The plan: fₙ under πₙ, as the paper has it.
+    Plan,
+    /// The policy on the mean model, as the authors' program has it.
+    Mean,
+}
+
+/// A setting that cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{path} is {value}; {need}")]
+pub struct SettingsError {
+    /// Which setting.
+    pub path: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What it must be.
+    pub need: &'static str,
 }
 
 impl Settings {
@@ -224,6 +261,7 @@ impl Settings {
         Settings {
             episodes: b.settings.episodes,
             measurements: b.settings.measurements,
+            initial_states: Vec::new(),
             explore: Exploration::Optimistic,
             bonus_weight: 0.1,
             strategy: Strategy::MaxDeterminant,
@@ -249,14 +287,86 @@ impl Settings {
             },
             track: TrackSettings {
                 policy: TrackerName::Mpc,
-                period: 0.02,
+                period: b.task.horizon / 100.0,
                 horizon: b.settings.tracking_horizon,
                 nodes: 0,
                 integrator: IntegratorName::Heun,
                 max_iterations: 10,
+                gains: true,
             },
-            select: SelectSettings { candidates: 1000 },
+            select: SelectSettings {
+                candidates: 1000,
+                hallucinate: Hallucinate::Plan,
+                noise: true,
+                lipschitz: None,
+                max_intervals: 0,
+                as_reference: false,
+            },
         }
+    }
+}
+
+/// More than these are refused rather than tried: time and memory grow with them.
+const MOST_EPISODES: usize = 10_000;
+const MOST_MEASUREMENTS: usize = 1_000;
+const MOST_INTERVALS: usize = 10_000;
+const MOST_CANDIDATES: usize = 100_000;
+
+impl Settings {
+    /// Checks every number; call it once, before anything is computed. The model's own settings are checked when it is built.
+    pub fn validate(&self, task: &Task) -> Result<(), SettingsError> {
+        let error = |path, value: String, need| Err(SettingsError { path, value, need });
+        for (path, value, most, need) in [
+            ("episodes", self.episodes, MOST_EPISODES, "it must be between 1 and 10000"),
+            ("measurements", self.measurements, MOST_MEASUREMENTS, "it must be between 1 and 1000"),
+            ("plan.intervals", self.plan.intervals, MOST_INTERVALS, "it must be between 1 and 10000"),
+            (
+                "plan.max_iterations",
+                self.plan.max_iterations,
+                usize::MAX,
+                "at least one iteration is needed",
+            ),
+            (
+                "track.max_iterations",
+                self.track.max_iterations,
+                usize::MAX,
+                "at least one iteration is needed",
+            ),
+            (
+                "select.candidates",
+                self.select.candidates.saturating_sub(1),
+                MOST_CANDIDATES,
+                "it must be between 2 and 100000",
+            ),
+        ] {
+            if !(1..=most).contains(&value) {
+                return error(path, value.to_string(), need);
+            }
+        }
+        let positive = "it must be a positive, finite time";
+        for (path, value) in [("track.period", self.track.period), ("track.horizon", self.track.horizon)] {
+            if !(value > 0.0 && value.is_finite()) {
+                return error(path, value.to_string(), positive);
+            }
+        }
+        for (path, value) in [("excitation.scale", self.excitation.scale), ("bonus_weight", self.bonus_weight)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return error(path, value.to_string(), "it must be zero or positive, and finite");
+            }
+        }
+        if let Some(l) = self.select.lipschitz
+            && l.iter().any(|l| !(*l >= 0.0 && l.is_finite()))
+        {
+            return error("select.lipschitz", format!("{l:?}"), "each must be zero or positive, and finite");
+        }
+        for x in &self.initial_states {
+            let inside = x.len() == task.states.len() && task.state_bounds.violated_by(x).is_none();
+            if !inside || x.iter().any(|x| !x.is_finite()) {
+                let need = "each must have one finite number for every state, within its limits";
+                return error("initial_states", format!("{x:?}"), need);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -62,9 +62,71 @@ impl WithSimd for Dot<'_> {
     }
 }
 
+/// Adds a (cᵢ · x) to `out[i]` for each of the columns cᵢ, which stand one after the other; each product has the bits of [`dot`].
+pub fn add_products(a: f64, columns: &[f64], x: &[f64], out: &mut [f64]) {
+    let (total, n) = (columns.len(), x.len());
+    assert_eq!(total, n * out.len(), "{total} numbers are not {} columns of {n}", out.len());
+    if n > 0 {
+        Arch::new().dispatch(AddProducts { a, columns, x, out });
+    }
+}
+
+struct AddProducts<'a> {
+    a: f64,
+    columns: &'a [f64],
+    x: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl WithSimd for AddProducts<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let n = self.x.len();
+        let (x, x_rest) = self.x.as_chunks::<BLOCK>();
+        let x_rest = padded(x_rest);
+        // Four columns at a time: each block of x is read once for all of them.
+        let mut fours = self.columns.chunks_exact(4 * n);
+        let mut outs = self.out.chunks_exact_mut(4);
+        for (four, out) in (&mut fours).zip(&mut outs) {
+            let column = |c: usize| four[c * n..(c + 1) * n].as_chunks::<BLOCK>();
+            let ((p, p_rest), (q, q_rest), (r, r_rest), (s, s_rest)) =
+                (column(0), column(1), column(2), column(3));
+            let mut sums = [Sum::default(); 4];
+            for ((((x, p), q), r), s) in x.iter().zip(p).zip(q).zip(r).zip(s) {
+                sums[0].add_products(p, x);
+                sums[1].add_products(q, x);
+                sums[2].add_products(r, x);
+                sums[3].add_products(s, x);
+            }
+            for ((out, mut sum), rest) in out.iter_mut().zip(sums).zip([p_rest, q_rest, r_rest, s_rest]) {
+                sum.add_products(&padded(rest), &x_rest);
+                *out += self.a * sum.total();
+            }
+        }
+        for (column, out) in fours.remainder().chunks_exact(n).zip(outs.into_remainder()) {
+            *out += self.a * Dot { x: column, y: self.x }.with_simd(simd);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_products_have_the_bits_of_one() {
+        for (n, count) in [(0, 3), (1, 9), (7, 4), (8, 5), (43, 6), (3, 0)] {
+            let columns: Vec<f64> = (0..n * count).map(|i| f64::from(i).sin()).collect();
+            let x: Vec<f64> = (0..n).map(|i| f64::from(i).cos()).collect();
+            let mut out = vec![0.25; usize::try_from(count).unwrap()];
+            add_products(-1.0, &columns, &x, &mut out);
+            for (i, out) in out.iter().enumerate() {
+                assert_eq!(*out, 0.25 - dot(&columns[i * x.len()..(i + 1) * x.len()], &x));
+            }
+        }
+    }
 
     #[test]
     fn sums_of_any_length_are_right() {

@@ -3,6 +3,7 @@
 use super::conditioning::{Conditioning, LARGEST_JITTER, diagonal, informative};
 use super::confidence::{Confidence, Judged};
 use super::draw::Draw;
+use super::joint::Joint;
 use super::kernels::{Covariance, Parameter};
 use super::likelihood::Likelihood;
 use super::mean::{FittedMean, Mean};
@@ -611,6 +612,11 @@ impl StatisticalModel for GaussianProcess {
         }
     }
 
+    fn joint(&self, z: Points<'_>) -> Box<dyn Joint + '_> {
+        assert_eq!(z.dim(), self.dims().point(), "points of {} numbers", z.dim());
+        self.columns(z)
+    }
+
     fn confidence_scale(&self) -> &[f64] {
         &self.confidence_scale
     }
@@ -621,6 +627,10 @@ impl StatisticalModel for GaussianProcess {
 
     fn notes(&self) -> Vec<Note> {
         GaussianProcess::notes(self)
+    }
+
+    fn information_gain(&self) -> Vec<f64> {
+        GaussianProcess::information_gain(self)
     }
 
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {

@@ -5,6 +5,7 @@
 //! | μₙ(z), σₙ(z) | [`Posterior::mean`], [`Posterior::std`] | dₓ at each point, with Jacobians dₓ × (dₓ + dᵤ) |
 //! | βₙ(δ) | [`StatisticalModel::confidence_scale`] | dₓ |
 //! | kₙ(z, z′) | [`StatisticalModel::covariance`] | one matrix for each output |
+//! | kₙ(·, z′) | [`StatisticalModel::joint`] | the same, a column at a time |
 //! | f ~ GP(μₙ, kₙ) | [`StatisticalModel::sample`] | one consistent function, as [`Dynamics`] |
 //! | D₁:ₙ | [`Measurements`] | |
 //!
@@ -20,6 +21,7 @@ mod draw;
 mod features;
 mod forgetting;
 mod gaussian_process;
+mod joint;
 pub mod kernels;
 mod likelihood;
 mod mean;
@@ -35,6 +37,7 @@ mod training;
 pub use confidence::{CalibrationPoint, Confidence, calibration_curve};
 pub use features::Feature;
 pub use gaussian_process::GaussianProcess;
+pub use joint::Joint;
 pub use mean::{Mean, Physics};
 pub use notes::{Coordinate, Note};
 pub use pool::Pool;
@@ -173,11 +176,24 @@ pub trait StatisticalModel: Send + Sync {
     /// Posterior covariances between all pairs of points: block j is the matrix of output j, column-major, symmetric.
     fn covariance(&self, z: Points<'_>, out: &mut Blocks);
 
+    /// The same covariances a column at a time, for whoever needs few columns of many points. Unless a model has something better, they
+    /// come from [`covariance`](Self::covariance), with its memory: P² numbers for each output.
+    fn joint(&self, z: Points<'_>) -> Box<dyn Joint + '_> {
+        let mut matrices = Blocks::default();
+        self.covariance(z, &mut matrices);
+        Box::new(joint::Whole::new(matrices, self.dims().state, z.len()))
+    }
+
     /// βₙ for each output: |f − μ| ≤ β σ is believed to hold.
     fn confidence_scale(&self) -> &[f64];
 
     /// One function drawn from the posterior: consistent, the same wherever and however often it is evaluated.
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics>;
+
+    /// I(y; f) of all data under the present parameters, for each output, in nats; empty if the model cannot tell.
+    fn information_gain(&self) -> Vec<f64> {
+        Vec::new()
+    }
 
     /// A copy that can learn on while others still plan with this one.
     fn fork(&self) -> Box<dyn StatisticalModel>;

@@ -28,9 +28,9 @@ pub trait Schedule: Send {
     /// as taken: the caller measures and asks again. A later one may still change until it is due.
     fn next(&mut self, time: f64, state: &[f64], control: &[f64]) -> Option<Request>;
 
-    /// Times chosen when the whole run is known: only who simulates can do that. `None`: none.
-    fn afterwards(&mut self, _run: &Trajectory) -> Option<Vec<f64>> {
-        None
+    /// Numbers of the moments to measure at, chosen when the whole run is known: only who simulates can ask for that.
+    fn afterwards(&mut self, _executed: &Trajectory) -> Vec<usize> {
+        Vec::new()
     }
 
     /// The times as far as they are known in advance.

@@ -98,10 +98,14 @@ pub(super) fn apply_gains(
     state: &[f64],
     out: &mut [f64],
 ) {
+    follow(plan.controls.at(k), plan.gains.at(k), planned, state, out);
+}
+
+/// u + K (x − x̄), the gains as gradients ∇ₓuⱼ.
+pub(super) fn follow(control: &[f64], gains: &[f64], planned: &[f64], state: &[f64], out: &mut [f64]) {
     let nx = planned.len();
-    let gains = plan.gains.at(k);
     for (r, u) in out.iter_mut().enumerate() {
         let row = &gains[r * nx..(r + 1) * nx];
-        *u = plan.controls.at(k)[r] + dot(row, state) - dot(row, planned);
+        *u = control[r] + dot(row, state) - dot(row, planned);
     }
 }

@@ -1,7 +1,7 @@
 //! Receding-horizon control: solve at every period, hold the first control, never let a bad solution out.
 
 use super::Reference;
-use super::feedback::apply_gains;
+use super::feedback::{apply_gains, follow};
 use super::ladder::{Ladder, LadderSettings, Rung};
 use crate::linalg::Blocks;
 use crate::simulate::{Policy, PolicyError};
@@ -24,6 +24,16 @@ impl Segment {
     pub fn interval(&self, time: f64) -> Option<usize> {
         let next = self.times.partition_point(|&t| t <= time);
         (next >= 1 && next < self.times.len()).then(|| next - 1)
+    }
+
+    /// x̄ in interval `k`, on the straight line between its nodes.
+    fn state(&self, k: usize, time: f64, out: &mut [f64]) {
+        let (t0, t1) = (self.times[k], self.times[k + 1]);
+        let w = ((time - t0) / (t1 - t0)).clamp(0.0, 1.0);
+        let (a, b) = (self.states.at(k), self.states.at(k + 1));
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = a[i] + w * (b[i] - a[i]);
+        }
     }
 
     fn is_sound(&self, nx: usize, nu: usize) -> bool {
@@ -61,7 +71,8 @@ pub trait Solver {
     ) -> Result<(), SolveError>;
 }
 
-/// Solves anew every `period`, holds each control until the next node or update.
+/// Solves anew every `period`; in between, each control is held until the next node or update, or (with
+/// [`Receding::with_gains`]) follows the state by the solution's gains.
 ///
 /// Each update ends on one [`Rung`]: a fresh solution that is finite, whole and within limits; else the previous one
 /// shifted in time with its gains; else the plan with its gains; else the safe control. After two failures the next
@@ -79,6 +90,10 @@ pub struct Receding<S> {
     state: Vec<f64>,
     planned: Vec<f64>,
     held: Vec<f64>,
+    /// Whether a fresh solution acts through its gains.
+    gains: bool,
+    /// The interval of the solution that acts now, if it does.
+    acting: Option<usize>,
 }
 
 impl<S: Solver> Receding<S> {
@@ -100,7 +115,17 @@ impl<S: Solver> Receding<S> {
             state: vec![0.0; nx],
             planned: vec![0.0; nx],
             held,
+            gains: false,
+            acting: None,
         }
+    }
+
+    /// Between two updates the control follows the state, u = u_k + K_k (x − x̄(t)), instead of being held: a longer period then costs
+    /// little. It acts continuously, so a rate limit does not apply.
+    #[must_use]
+    pub fn with_gains(mut self) -> Self {
+        self.gains = true;
+        self
     }
 
     /// The ladder, for its counts.
@@ -148,7 +173,12 @@ impl<S: Solver> Receding<S> {
     /// The control of the current rung at `time`, held, and until when it holds.
     fn hold(&mut self, time: f64) -> f64 {
         let mut until = self.next_update;
+        self.acting = None;
         match (self.rung, &self.segment) {
+            (Rung::Fresh, Some(segment)) if self.gains && segment.interval(time).is_some() => {
+                self.acting = segment.interval(time);
+                until = self.acting.map_or(until, |k| until.min(segment.times[k + 1]));
+            }
             (Rung::Fresh, Some(segment)) => match segment.interval(time) {
                 Some(k) => {
                     self.held.copy_from_slice(segment.controls.at(k));
@@ -160,11 +190,7 @@ impl<S: Solver> Receding<S> {
             (Rung::Shifted, Some(segment)) => {
                 let k = segment.interval(time).unwrap_or(segment.controls.len() - 1);
                 let (x, gains) = (segment.states.at(k), segment.gains.at(k));
-                for (r, u) in self.held.iter_mut().enumerate() {
-                    let row = &gains[r * x.len()..(r + 1) * x.len()];
-                    let deviation = row.iter().zip(&self.state).zip(x).map(|((g, s), x)| g * (s - x));
-                    *u = segment.controls.at(k)[r] + deviation.sum::<f64>();
-                }
+                follow(segment.controls.at(k), gains, x, &self.state, &mut self.held);
                 until = until.min(segment.times[k + 1]);
             }
             (Rung::Safe, _) => self.held.copy_from_slice(self.ladder.safe_control()),
@@ -192,7 +218,15 @@ impl<S: Solver> Policy for Receding<S> {
         Ok(self.hold(time))
     }
 
-    fn control(&mut self, _time: f64, _state: &[f64], out: &mut [f64]) {
-        out.copy_from_slice(&self.held);
+    fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {
+        let (Some(k), Some(segment)) = (self.acting, &self.segment) else {
+            out.copy_from_slice(&self.held);
+            return;
+        };
+        segment.state(k, time, &mut self.planned);
+        self.state.copy_from_slice(state);
+        self.reference.unwrap_angles(&self.planned, &mut self.state);
+        follow(segment.controls.at(k), segment.gains.at(k), &self.planned, &self.state, out);
+        self.ladder.limit(out);
     }
 }

@@ -1,5 +1,6 @@
 //! A plan as a signal in time.
 
+use super::feedback::apply_gains;
 use crate::linalg::{Blocks, Points};
 use crate::plan::Plan;
 use crate::system::{Dims, Dynamics};
@@ -68,6 +69,14 @@ impl Reference {
     /// ū(t), held to the plan's ends.
     pub fn control(&self, time: f64) -> &[f64] {
         self.plan.controls.at(self.plan.interval(time))
+    }
+
+    /// u_k + K_k (x − x̄(t)): the plan with its gains.
+    pub fn follow(&self, time: f64, state: &[f64], out: &mut [f64]) {
+        let (mut planned, mut unwrapped) = (vec![0.0; state.len()], state.to_vec());
+        self.state(time, &mut planned);
+        self.unwrap_angles(&planned, &mut unwrapped);
+        apply_gains(&self.plan, self.plan.interval(time), &planned, &unwrapped, out);
     }
 
     /// Moves the angles of `state` by whole turns to where they are nearest to `near`: a sensor that wraps at ±π must

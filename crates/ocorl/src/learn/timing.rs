@@ -1,0 +1,152 @@
+//! The schedule of an episode, by its settings.
+
+use super::settings::{Hallucinate, Settings, Strategy};
+use crate::explore::{Imagined, MeanModel};
+use crate::linalg::Quadratization;
+use crate::measurements::Measurements;
+use crate::model::{Posterior, Query, StatisticalModel};
+use crate::select::{
+    Candidates, FirstPick, Hallucination, Oracle, RecedingHorizon, Schedule, Times, UncertaintyTrigger,
+    equidistant, equidistant_as_reference, greedy_max_determinant, greedy_max_distance,
+};
+use crate::simulate::{Experiment, Policy, Simulator, Trajectory};
+use crate::system::Task;
+use crate::theory::{self, Lipschitz};
+use crate::track::Reference;
+use std::sync::Arc;
+
+/// What a schedule is made from.
+pub(super) struct Timing<'a> {
+    pub(super) task: &'a Task,
+    pub(super) settings: &'a Settings,
+    pub(super) episode: usize,
+    pub(super) model: &'a Arc<dyn StatisticalModel>,
+    pub(super) data: &'a Measurements,
+    pub(super) initial_state: &'a [f64],
+}
+
+impl Timing<'_> {
+    /// For an episode that follows `plan` (hallucinated controls included), made for `imagined`; `policy` makes the law that will follow it.
+    pub(super) fn schedule(
+        &self,
+        plan: Reference,
+        imagined: &Imagined,
+        policy: impl Fn() -> Box<dyn Policy + Send>,
+    ) -> Box<dyn Schedule> {
+        let (horizon, count) = (self.task.horizon, self.settings.measurements);
+        let select = &self.settings.select;
+        let gains = plan.plan.gains.clone();
+        let controls = self.task.controls.len();
+        let hallucination = Hallucination::new(plan, imagined.dynamics(), imagined.bounds.clone(), controls);
+        let candidates = || match select.hallucinate {
+            Hallucinate::Plan => hallucination.whole(select.candidates),
+            Hallucinate::Mean => self.on_the_mean(policy().as_mut()),
+        };
+        match self.settings.strategy {
+            Strategy::Equidistant if select.as_reference => {
+                self.at(equidistant_as_reference(horizon, count))
+            }
+            Strategy::Equidistant => self.at(equidistant(horizon, count)),
+            Strategy::EquidistantGrowing => self.at(equidistant(horizon, self.episode.max(1))),
+            Strategy::MaxDeterminant | Strategy::MaxKernelDistance => {
+                let mut candidates = candidates();
+                if select.as_reference {
+                    candidates = truncated(&candidates, 0.99 * horizon);
+                }
+                self.at(self.greedy(&candidates))
+            }
+            Strategy::RecedingHorizon => {
+                let whole = hallucination.whole(select.candidates);
+                let intervals = self.intervals(&whole, &gains);
+                Box::new(RecedingHorizon::new(hallucination, self.model.clone(), horizon, intervals))
+            }
+            Strategy::Oracle => Box::new(Oracle::new(self.model.clone(), &self.task.noise_std, count)),
+            Strategy::UncertaintyTrigger => {
+                let noise = &self.task.noise_std;
+                Box::new(UncertaintyTrigger::new(self.model.clone(), noise, &candidates(), count))
+            }
+        }
+    }
+
+    /// Fixed times; in the authors' way the beginning is measured too.
+    fn at(&self, mut times: Vec<f64>) -> Box<dyn Schedule> {
+        if self.settings.select.as_reference {
+            times.push(0.0);
+        }
+        Box::new(Times::new(times))
+    }
+
+    /// The greedy strategies.
+    fn greedy(&self, candidates: &Candidates) -> Vec<f64> {
+        let select = &self.settings.select;
+        let mut joint = self.model.joint(candidates.points());
+        let count = self.settings.measurements;
+        let chosen = if self.settings.strategy == Strategy::MaxDeterminant {
+            let square = |s: &f64| if select.noise { s * s } else { 0.0 };
+            let noise: Vec<f64> = self.task.noise_std.iter().map(square).collect();
+            greedy_max_determinant(joint.as_mut(), &noise, count)
+        } else {
+            let first = if select.as_reference { FirstPick::AsReference } else { FirstPick::LargestVariance };
+            greedy_max_distance(joint.as_mut(), &self.scales(), first, count)
+        };
+        let mut times: Vec<f64> = chosen.iter().map(|&i| candidates.times[i]).collect();
+        // Nothing more to tell them apart: the rest goes by the clock.
+        times.extend(equidistant(self.task.horizon, count - times.len().min(count)));
+        times
+    }
+
+    /// Units of the outputs in which distances are measured: their noise, or in the authors' way their spread in the data.
+    fn scales(&self) -> Vec<f64> {
+        let derivatives = self.data.derivatives();
+        let n = derivatives.len().max(1) as f64;
+        (0..self.task.states.len())
+            .map(|j| {
+                let noise = self.task.noise_std[j];
+                if !self.settings.select.as_reference && noise > 0.0 {
+                    return noise;
+                }
+                let mean = derivatives.iter().map(|d| d[j]).sum::<f64>() / n;
+                let spread = derivatives.iter().map(|d| (d[j] - mean) * (d[j] - mean)).sum::<f64>() / n;
+                spread.sqrt() + 1e-6
+            })
+            .collect()
+    }
+
+    /// mₙ = ⌈T/Δₙ⌉ intervals of the receding-horizon strategy, M at most.
+    fn intervals(&self, candidates: &Candidates, gains: &crate::linalg::Blocks) -> usize {
+        let select = &self.settings.select;
+        let beta = self.model.confidence_scale().iter().fold(0.0_f64, |m, b| m.max(*b));
+        let lipschitz = match select.lipschitz {
+            Some([dynamics, policy, std]) => Lipschitz { dynamics, policy, std, cost: 0.0 },
+            None => {
+                let mut posterior = Posterior::default();
+                self.model.posterior(candidates.points(), Query::All, &mut posterior);
+                let controls = gains.size() / self.task.states.len();
+                Lipschitz::estimate(&posterior, gains, controls, &Quadratization::default())
+            }
+        };
+        let most = if select.max_intervals > 0 { select.max_intervals } else { self.settings.measurements };
+        let interval = theory::interval(beta, &lipschitz);
+        // Slopes that are not numbers ask for as many as there may be.
+        if interval > 0.0 { theory::measurement_count(self.task.horizon, interval).min(most) } else { most }
+    }
+
+    /// The law on the mean model, as the authors' program hallucinates.
+    fn on_the_mean(&self, policy: &mut dyn Policy) -> Candidates {
+        let experiment =
+            Experiment { initial_state: self.initial_state, cost: None, ..Experiment::of(self.task) };
+        let mut mean = MeanModel::new(self.model.clone());
+        let run = Simulator::new(1e-4).run(&mut mean, policy, &experiment);
+        let trajectory = Trajectory::of(&run, self.settings.select.candidates);
+        let points = trajectory.points();
+        Candidates::new(trajectory.times, points, self.task.dims().point())
+    }
+}
+
+/// The candidates up to `end`.
+fn truncated(candidates: &Candidates, end: f64) -> Candidates {
+    let count = candidates.times.partition_point(|&t| t <= end);
+    let points = candidates.points();
+    let kept = (0..count).flat_map(|i| points.at(i)).copied().collect();
+    Candidates::new(candidates.times[..count].to_vec(), kept, points.dim())
+}

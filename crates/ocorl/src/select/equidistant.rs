@@ -1,0 +1,29 @@
+//! Measurements by the clock.
+
+/// `count` times in the middles of equal parts of [0, `horizon`]: spread over the whole of it.
+///
+/// The ends are left out: at the beginning every episode is at the same state, and what is done at the very end hardly matters.
+pub fn equidistant(horizon: f64, count: usize) -> Vec<f64> {
+    (0..count).map(|i| horizon * (i as f64 + 0.5) / count as f64).collect()
+}
+
+/// The times of the authors' program: every ⌊1000/count⌋-th of 1000 candidates in [0, 0.99 `horizon`]. The last tenth of the horizon (for
+/// `count` = 10) is never measured; if 1000 is not a multiple of `count`, there are more than `count` times.
+pub fn equidistant_as_reference(horizon: f64, count: usize) -> Vec<f64> {
+    let stride = (1000 / count.max(1)).max(1);
+    (0..1000).step_by(stride).map(|i| 0.99 * horizon * i as f64 / 999.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_reach_the_end_of_the_horizon_and_the_references_do_not() {
+        assert_eq!(equidistant(10.0, 5), [1.0, 3.0, 5.0, 7.0, 9.0]);
+        let reference = equidistant_as_reference(10.0, 10);
+        assert_eq!(reference.len(), 10);
+        assert!((reference[9] - 8.9189).abs() < 1e-4, "{}", reference[9]);
+        assert!(equidistant(1.0, 0).is_empty());
+    }
+}
