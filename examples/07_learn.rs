@@ -1,55 +1,32 @@
-//! Scratch driver.
-use ocorl::event::{Event, Watch};
-use ocorl::learn::{Settings, Trial};
+//! Learn to swing up a pendulum whose equations are not known: propose an episode, run it, observe what was measured.
+//!
+//! The learner sees the task and the readings, never the plant: put your rig where the simulated plant stands.
+
+use ocorl::learn::{Learner, Settings};
+use ocorl::plant::{Plant, SimulatedPlant};
+use ocorl::random::Stream;
 use ocorl::system::Benchmark;
-use std::time::Instant;
+use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let args: Vec<String> = std::env::args().collect();
-    let b = Benchmark::find(&args[1])?;
-    let seed: u64 = args[2].parse()?;
-    let mut settings = serde_json::to_value(Settings::for_benchmark(&b))?;
-    for a in &args[3..] {
-        let (path, value) = a.split_once('=').unwrap();
-        let mut at = &mut settings;
-        for key in path.split('.') {
-            at = at.get_mut(key).unwrap();
-        }
-        *at = serde_json::from_str(value).unwrap_or(serde_json::Value::String(value.into()));
+    let pendulum = Benchmark::find("pendulum")?;
+    let mut settings = Settings { episodes: 7, ..Settings::for_benchmark(&pendulum) };
+    settings.excitation.scale = 100.0; // the first torque is sin t, large enough to learn from
+
+    let stream = Stream::root(0);
+    let mut plant = SimulatedPlant::new(pendulum.task.clone(), pendulum.dynamics(), stream);
+    let first_control = Arc::new(pendulum.first_control);
+    let mut learner = Learner::new(pendulum.task.clone(), first_control, settings.clone(), stream)?;
+
+    println!("episode  planned     cost  measured at");
+    for episode in 0..settings.episodes {
+        let mut proposal = learner.propose(&mut ());
+        let planned = proposal.planned_cost().map_or("-".into(), |cost| format!("{cost:.3}"));
+        let executed: Vec<_> = proposal.legs.iter_mut().map(|leg| plant.run(leg)).collect();
+        let times: Vec<String> = executed[0].readings.iter().map(|r| format!("{:.1}", r.time)).collect();
+        println!("{episode:7}  {planned:>7}  {:7.3}  {}", executed[0].cost, times.join(" "));
+        learner.observe(&executed, &mut ());
     }
-    let settings: Settings = serde_json::from_value(settings)?;
-    let scale = b.table_scale();
-    let mut trial = Trial::new(&b, settings, seed, 0.0)?;
-    let begin = Instant::now();
-    let mut last = Instant::now();
-    let mut total = [0.0; 3];
-    loop {
-        let mut note = String::new();
-        let mut t = [0.0; 3];
-        let mut watch = Watch(|e: &Event<'_>| match e {
-            Event::Planned { planned_cost, mean_cost, iterations, outcome, .. } => {
-                t[0] += last.elapsed().as_secs_f64();
-                last = Instant::now();
-                note += &format!("plan {:.4} mean {:.4} it {iterations} {outcome:?}", planned_cost * scale, mean_cost * scale)
-            }
-            Event::Executed { cost, outcome, .. } => {
-                t[1] += last.elapsed().as_secs_f64();
-                last = Instant::now();
-                note += &format!(" cost {:.5} {outcome}", cost * scale)
-            }
-            Event::NotPlanned { reason, .. } | Event::NotUpdated { reason, .. } | Event::Refused { reason, .. } => note += reason,
-            Event::Trained { notes, .. } => {
-                t[2] += last.elapsed().as_secs_f64();
-                last = Instant::now();
-                note += &format!("{notes:?}")
-            }
-            _ => {}
-        });
-        let Some(e) = trial.next_episode(&mut watch) else { break };
-        for i in 0..3 { total[i] += t[i]; }
-        let r = &e.record;
-        println!("{:3} {note} m {} unc {:.4} cov {:.3} gain {:.1} plan {:.3} run {:.3} train {:.3}", r.episode, r.measurements, r.uncertainty.unwrap_or(1.0), r.coverage.unwrap_or(0.0), r.information_gain, t[0], t[1], t[2]);
-    }
-    println!("{:.1} s: plan run train {total:.2?}; paper {:?}", begin.elapsed().as_secs_f64(), b.published.map(|p| (p.continuous, p.max_determinant)));
+    println!("the best possible is 20.160; {} measurements were enough", learner.data().len());
     Ok(())
 }

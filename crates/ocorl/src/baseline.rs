@@ -166,7 +166,7 @@ fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings, seeds: &[&Plan]
     let coarse = settings.intervals.div_ceil(4).max(1);
     let safe = &benchmark.task.safe_control;
     let grid = uniform_grid(benchmark.task.horizon, coarse);
-    let mut starts: Vec<Start> = seeds.iter().map(|plan| resample(plan, &grid)).collect();
+    let mut starts: Vec<Start> = seeds.iter().map(|plan| plan.resampled(&grid)).collect();
     starts.push(Start::constant(safe, coarse));
     let stream = Stream::root(settings.seed).child("baseline").child(benchmark.name);
     starts.extend((0..3).map(|i| Start::random(safe, 0.1, 2.0, coarse, &mut stream.index(i).rng())));
@@ -178,7 +178,7 @@ fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings, seeds: &[&Plan]
         best_of(&|| benchmark.dynamics(), &problem, &settings, starts)
     };
     let best = solve(coarse, &starts, 100)?;
-    let refined = resample(&best, &uniform_grid(task.horizon, settings.intervals));
+    let refined = best.resampled(&uniform_grid(task.horizon, settings.intervals));
     solve(settings.intervals, &[refined], 500)
 }
 
@@ -227,7 +227,7 @@ pub fn held(
         ..Transcription::default()
     };
     let problem = Problem { transcription, ..Problem::of(task, &times) };
-    let mut starts: Vec<Start> = seeds.iter().map(|plan| resample(plan, &times)).collect();
+    let mut starts: Vec<Start> = seeds.iter().map(|plan| plan.resampled(&times)).collect();
     starts.push(Start::constant(&task.safe_control, holds));
     let stream = Stream::root(settings.seed).child("held").child(benchmark.name);
     starts.extend(
@@ -243,22 +243,6 @@ pub fn held(
     let plan = search(&[Start { controls: best.controls, states: None }], 500)?;
     let run = run(benchmark, &mut Hold::new(&plan, LadderSettings::of(task)))?;
     Ok(Held { plan, cost: run.cost() })
-}
-
-/// The controls of `plan`, averaged over the intervals of another grid.
-fn resample(plan: &Plan, times: &[f64]) -> Start {
-    let mut start = Start::constant(&vec![0.0; plan.dims().control], times.len() - 1);
-    for (k, t) in times.windows(2).enumerate() {
-        let (first, last) = (plan.interval(t[0]), plan.interval(t[1] - 1e-9 * (t[1] - t[0])));
-        let out = start.controls.at_mut(k);
-        for j in first..=last {
-            let overlap = plan.times[j + 1].min(t[1]) - plan.times[j].max(t[0]);
-            for (out, u) in out.iter_mut().zip(plan.controls.at(j)) {
-                *out += u * overlap / (t[1] - t[0]);
-            }
-        }
-    }
-    start
 }
 
 /// Runs a policy on the true system, integrated tightly.

@@ -14,7 +14,13 @@
 //! | [`select`] | where to measure: a few of many candidates, by determinant or by distance |
 //! | [`theory`] | the analysis in numbers: measurement intervals, information gains, bounds on regret |
 //! | [`plan`] | iLQR over any dynamics and cost |
+//! | [`explore`] | what a model lets one plan for: optimism and its rivals |
 //! | [`track`] | policies that follow a plan, behind a ladder of fallbacks |
+//! | [`select`] | when to measure |
+//! | [`plant`] | what can be run |
+//! | [`theory`] | the numbers of the paper's analysis |
+//! | [`event`] | what happened, for whoever watches |
+//! | [`learn`] | the loop: propose an episode, observe what it gave |
 //! | [`baseline`] | what is attainable with the true model: best continuous control, best zero-order hold |
 //! | [`check`] | contract checks for your own dynamics, costs and models |
 //!

@@ -100,7 +100,7 @@ impl Exploration {
 }
 
 /// Share of the task's own cost that keeps pure exploration near the task, and bounded.
-const LEASH: f64 = 1e-2;
+const LEASH: f64 = 0.1;
 
 /// Price of ‖η‖² for a unit of time: where η makes no difference to the cost it is zero, and the planner's problem has a curvature.
 const EFFORT: f64 = 1e-6;

@@ -39,8 +39,10 @@ pub struct Record {
     /// How little of ẋ was known along the executed trajectory: root mean square of σⱼ over that of fⱼ, mean over the outputs. None before
     /// anything is known.
     pub uncertainty: Option<f64>,
-    /// Share of the executed trajectory on which |fⱼ − μⱼ| ≤ β σⱼ, all outputs together.
+    /// Share of the executed trajectory on which |fⱼ − μⱼ| ≤ β σⱼ, all outputs together: what `information-gain` promises for 1 − δ.
     pub coverage: Option<f64>,
+    /// The same for |fⱼ − μⱼ| ≤ 1.96 β σⱼ: what `calibrated` promises for 0.95.
+    pub coverage_95: Option<f64>,
     /// How it ended.
     pub outcome: String,
     /// The analysis in numbers; none before anything is known.
@@ -73,6 +75,18 @@ pub struct Theory {
     /// ln of Proposition 1's bound on R_N.
     pub log_cumulative_regret_bound: f64,
 }
+
+/// What was found along executed trajectories.
+#[derive(Clone, Copy)]
+struct Along {
+    uncertainty: f64,
+    coverage: f64,
+    coverage_95: f64,
+    theory: Theory,
+}
+
+/// 95 % of a normal distribution lie within this many standard deviations.
+const NORMAL_95: f64 = 1.959_963_984_540_054;
 
 /// Looks on and judges.
 pub struct Judge {
@@ -118,13 +132,10 @@ impl Judge {
         self.cumulative_regret += regret;
         let information_gain = self.gain(executed, before, after);
         self.total_gain += information_gain;
-        let (uncertainty, coverage, theory) = match before {
-            Some(model) => {
-                self.planned_episodes += 1;
-                self.along(proposal, executed, model)
-            }
-            None => (None, None, None),
-        };
+        let along = before.and_then(|model| {
+            self.planned_episodes += 1;
+            self.along(proposal, executed, model)
+        });
         let readings = executed.iter().flat_map(|e| &e.readings);
         let ends: Vec<String> = executed.iter().map(|e| e.outcome.to_string()).collect();
         Record {
@@ -140,10 +151,11 @@ impl Judge {
             confidence_scale: before.map_or(Vec::new(), |m| m.confidence_scale().to_vec()),
             information_gain,
             total_information_gain: self.total_gain,
-            uncertainty,
-            coverage,
+            uncertainty: along.map(|a| a.uncertainty),
+            coverage: along.map(|a| a.coverage),
+            coverage_95: along.map(|a| a.coverage_95),
             outcome: ends.iter().find(|e| *e != "completed").unwrap_or(&ends[0]).clone(),
-            theory,
+            theory: along.map(|a| a.theory),
         }
     }
 
@@ -174,11 +186,11 @@ impl Judge {
         proposal: &Proposal,
         executed: &[Executed],
         model: &dyn StatisticalModel,
-    ) -> (Option<f64>, Option<f64>, Option<Theory>) {
+    ) -> Option<Along> {
         let dims = self.task.dims();
         let (mut times, mut points, mut complexity, mut integrated) = (Vec::new(), Vec::new(), 0.0, 0.0);
         let (mut squares, mut true_squares) = (vec![0.0; dims.state], vec![0.0; dims.state]);
-        let (mut covered, mut looked) = (0, 0);
+        let (mut covered, mut covered_95, mut looked) = (0_u32, 0_u32, 0_u32);
         let mut steepest = Lipschitz { dynamics: 0.0, policy: 0.0, std: 0.0, cost: 0.0 };
         let beta = model.confidence_scale();
         for (leg, plan) in executed.iter().zip(&proposal.plans) {
@@ -205,7 +217,8 @@ impl Judge {
                     squares[j] += std * std;
                     true_squares[j] += f * f;
                     looked += 1;
-                    covered += usize::from((f - mean).abs() <= beta[j] * std);
+                    covered += u32::from((f - mean).abs() <= beta[j] * std);
+                    covered_95 += u32::from((f - mean).abs() <= NORMAL_95 * beta[j] * std);
                 }
             }
             complexity += theory::complexity(&times, &self.posterior.std.value);
@@ -223,14 +236,14 @@ impl Judge {
             };
         }
         if looked == 0 {
-            return (None, None, None);
+            return None;
         }
         let ratio = |(s, t): (&f64, &f64)| if *t > 0.0 { (s / t).sqrt() } else { 0.0 };
         let uncertainty = squares.iter().zip(&true_squares).map(ratio).sum::<f64>() / dims.state as f64;
-        let coverage = f64::from(u32::try_from(covered).unwrap_or(u32::MAX)) / looked as f64;
+        let share = |count: u32| f64::from(count) / f64::from(looked);
         self.total_complexity += complexity;
         let theory = self.theory(&steepest, beta, complexity, integrated);
-        (Some(uncertainty), Some(coverage), Some(theory))
+        Some(Along { uncertainty, coverage: share(covered), coverage_95: share(covered_95), theory })
     }
 
     fn theory(&self, slopes: &Lipschitz, beta: &[f64], complexity: f64, integrated: f64) -> Theory {

@@ -200,6 +200,7 @@ impl Learner {
             task: &self.task,
             initial_state: &self.starts[start],
             settings: &self.settings.plan,
+            control_size: &self.control_size(),
             stream: stream.child("starts").index(start),
         };
         match planning.solve(explore, &imagined, &mean, self.last[start].as_ref()) {
@@ -231,7 +232,24 @@ impl Learner {
         }
     }
 
-    fn follow(&self, start: usize, plan: Plan, imagined: &Imagined, mean_cost: f64) -> (Leg, Option<Intention>) {
+    /// Root mean square of each measured control, less the safe one.
+    fn control_size(&self) -> Vec<f64> {
+        let (dims, points) = (self.task.dims(), self.data.points());
+        let square = |i: usize, r: usize| {
+            let off = points.at(i)[dims.state + r] - self.task.safe_control[r];
+            off * off
+        };
+        let n = points.len().max(1) as f64;
+        (0..dims.control).map(|r| ((0..points.len()).map(|i| square(i, r)).sum::<f64>() / n).sqrt()).collect()
+    }
+
+    fn follow(
+        &self,
+        start: usize,
+        plan: Plan,
+        imagined: &Imagined,
+        mean_cost: f64,
+    ) -> (Leg, Option<Intention>) {
         let (planned_cost, controls) = (plan.cost, self.task.controls.len());
         let full = Reference::new(plan, imagined.dynamics().as_mut(), &self.task.angles);
         let reference = full.clone().with_controls(controls);

@@ -3,7 +3,7 @@
 use super::settings::PlanSettings;
 use crate::explore::{Exploration, Imagined};
 use crate::linalg::Blocks;
-use crate::plan::{self, Plan, PlanError, Problem, Start, Transcription, best_of, uniform_grid};
+use crate::plan::{self, Plan, PlanError, Problem, Start, Transcription, best_of, better, uniform_grid};
 use crate::random::Stream;
 use crate::system::Task;
 
@@ -12,6 +12,8 @@ pub(super) struct Planning<'a> {
     pub(super) task: &'a Task,
     pub(super) initial_state: &'a [f64],
     pub(super) settings: &'a PlanSettings,
+    /// How large controls are (root mean square, less the safe control) in what was measured.
+    pub(super) control_size: &'a [f64],
     pub(super) stream: Stream,
 }
 
@@ -26,8 +28,18 @@ pub(super) struct Planned {
     pub(super) iterations: usize,
 }
 
+/// A plan on a coarse grid is refined if it costs at most this much more than the best known: a coarse grid errs by less.
+const WORTH_REFINING: f64 = 1.05;
+
+/// Intervals of the fine grid to one of the coarse.
+const COARSER: usize = 4;
+
 impl Planning<'_> {
-    /// Plans for `imagined`; `mean` is the problem on the mean model. `last` is what was planned or done before.
+    /// Plans for `imagined`; `mean` is the problem on the mean model. `last` is what was planned before.
+    ///
+    /// On the mean model: from the last plan on the fine grid, from other starts on a coarse one, of which the best is refined if it could
+    /// be better. Then for `imagined`: from the last plan again, and from the best on the mean, so that a plan never costs more in the
+    /// imagination than that one.
     pub(super) fn solve(
         &self,
         explore: Exploration,
@@ -35,42 +47,63 @@ impl Planning<'_> {
         mean: &Imagined,
         last: Option<&Plan>,
     ) -> Result<Planned, PlanError> {
-        let intervals = self.settings.intervals;
         let nu = self.task.controls.len();
-        let safe = &self.task.safe_control;
-        let mut starts = Vec::new();
-        if let Some(last) = last {
-            let reference = narrow(last, nu);
-            starts.push(Start { controls: reference.clone(), states: Some(last.states.clone()) });
-            starts.push(Start { controls: reference, states: None });
+        let fine = uniform_grid(self.task.horizon, self.settings.intervals);
+        let mut iterations = 0;
+        let mut count = |plan: Result<Plan, PlanError>| plan.inspect(|p| iterations += p.trace.len());
+        let warm = |last: &Plan, controls: Blocks| Start { controls, states: Some(last.states.clone()) };
+        let mut best = match last {
+            Some(last) => count(self.search(mean, &fine, &[warm(last, narrow(last, nu))])),
+            None => Err(PlanError::NoIntervals { nodes: 0 }),
+        };
+        let coarse = uniform_grid(self.task.horizon, self.settings.intervals.div_ceil(COARSER));
+        let other = count(self.search(mean, &coarse, &self.starts(coarse.len() - 1)));
+        match (&best, other) {
+            (Ok(known), Ok(other)) if other.cost > WORTH_REFINING * known.cost => {}
+            (Err(_), Err(error)) => return Err(error),
+            (_, Err(_)) => {}
+            (_, Ok(other)) => {
+                let refined = count(self.search(mean, &fine, &[other.resampled(&fine)]));
+                best = better(best, refined);
+            }
         }
-        starts.push(Start::constant(safe, intervals));
-        for i in 0..self.settings.random_starts {
-            starts.push(Start::random(safe, 0.5, 2.0, intervals, &mut self.stream.index(i).rng()));
-        }
-        let best = self.search(mean, &starts)?;
-        let mut iterations = best.trace.len();
-        let mean_cost = best.cost;
+        let best = best?;
         if explore == Exploration::Mean {
-            return Ok(Planned { plan: best, mean_cost, iterations });
+            return Ok(Planned { mean_cost: best.cost, plan: best, iterations });
         }
         let extra = imagined.hallucinated_controls();
         let mut starts = vec![Start { controls: widen(&best.controls, extra), states: None }];
         if let Some(last) = last.filter(|p| p.controls.size() == nu + extra) {
-            starts.push(Start { controls: last.controls.clone(), states: Some(last.states.clone()) });
+            starts.push(warm(last, last.controls.clone()));
         }
-        let plan = self.search(imagined, &starts)?;
-        iterations += plan.trace.len();
-        Ok(Planned { plan, mean_cost, iterations })
+        let plan = count(self.search(imagined, &fine, &starts))?;
+        Ok(Planned { plan, mean_cost: best.cost, iterations })
+    }
+
+    /// Where the search begins without a plan: the safe control, and smooth random controls about as large as those seen so far.
+    fn starts(&self, intervals: usize) -> Vec<Start> {
+        let safe = &self.task.safe_control;
+        let mut starts = vec![Start::constant(safe, intervals)];
+        for i in 0..self.settings.random_starts {
+            let rng = &mut self.stream.index(i).rng();
+            let mut start = Start::random(safe, 1.0, 2.0, intervals, rng);
+            for k in 0..intervals {
+                for ((u, safe), size) in start.controls.at_mut(k).iter_mut().zip(safe).zip(self.control_size)
+                {
+                    *u = safe + size * (*u - safe);
+                }
+            }
+            starts.push(start);
+        }
+        starts
     }
 
     /// The best of the searches from `starts`.
-    fn search(&self, imagined: &Imagined, starts: &[Start]) -> Result<Plan, PlanError> {
-        let times = uniform_grid(self.task.horizon, self.settings.intervals);
+    fn search(&self, imagined: &Imagined, times: &[f64], starts: &[Start]) -> Result<Plan, PlanError> {
         let problem = Problem {
             cost: imagined.cost.as_ref(),
             initial_state: self.initial_state,
-            times: &times,
+            times,
             control_bounds: &imagined.bounds,
             state_bounds: Some(&self.task.state_bounds),
             transcription: Transcription::single(self.settings.integrator.into()),

@@ -320,12 +320,7 @@ impl Settings {
             ("episodes", self.episodes, MOST_EPISODES, "it must be between 1 and 10000"),
             ("measurements", self.measurements, MOST_MEASUREMENTS, "it must be between 1 and 1000"),
             ("plan.intervals", self.plan.intervals, MOST_INTERVALS, "it must be between 1 and 10000"),
-            (
-                "plan.max_iterations",
-                self.plan.max_iterations,
-                usize::MAX,
-                "at least one iteration is needed",
-            ),
+            ("plan.max_iterations", self.plan.max_iterations, usize::MAX, "at least one iteration is needed"),
             (
                 "track.max_iterations",
                 self.track.max_iterations,
@@ -349,7 +344,9 @@ impl Settings {
                 return error(path, value.to_string(), positive);
             }
         }
-        for (path, value) in [("excitation.scale", self.excitation.scale), ("bonus_weight", self.bonus_weight)] {
+        for (path, value) in
+            [("excitation.scale", self.excitation.scale), ("bonus_weight", self.bonus_weight)]
+        {
             if !(value >= 0.0 && value.is_finite()) {
                 return error(path, value.to_string(), "it must be zero or positive, and finite");
             }

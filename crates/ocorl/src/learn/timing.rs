@@ -43,9 +43,7 @@ impl Timing<'_> {
             Hallucinate::Mean => self.on_the_mean(policy().as_mut()),
         };
         match self.settings.strategy {
-            Strategy::Equidistant if select.as_reference => {
-                self.at(equidistant_as_reference(horizon, count))
-            }
+            Strategy::Equidistant if select.as_reference => self.at(equidistant_as_reference(horizon, count)),
             Strategy::Equidistant => self.at(equidistant(horizon, count)),
             Strategy::EquidistantGrowing => self.at(equidistant(horizon, self.episode.max(1))),
             Strategy::MaxDeterminant | Strategy::MaxKernelDistance => {

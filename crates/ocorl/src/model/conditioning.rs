@@ -299,17 +299,6 @@ pub(super) fn informative(covariance: &dyn Covariance, x: &Rows, count: usize) -
     chosen
 }
 
-/// Columns v and w with kᵀ A k′ = vᵀ v′ − wᵀ w′, one after the other; there is no w without inducing points.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Halves {
-    /// Length of a column.
-    pub(super) rows: usize,
-    /// All v.
-    pub(super) first: Vec<f64>,
-    /// All w.
-    pub(super) second: Vec<f64>,
-}
-
 /// One output, conditioned on its data.
 #[derive(Clone, Debug)]
 pub(super) enum Conditioning {
@@ -450,20 +439,15 @@ impl Conditioning {
         }
     }
 
-    /// Appends L⁻¹ k for each of the `columns` k of `block`, and through inducing points R⁻¹ L⁻¹ k.
-    pub(super) fn halve(&self, mut block: Vec<f64>, columns: usize, out: &mut Halves) {
+    /// L⁻¹ k in place of each of the `columns` k of `block`; through inducing points also R⁻¹ L⁻¹ k, appended to `second`.
+    pub(super) fn halve(&self, block: &mut [f64], columns: usize, second: &mut Vec<f64>) {
         match self {
-            Conditioning::Exact(exact) => {
-                out.rows = exact.factor.len();
-                exact.factor.solve_lower(&mut block, columns);
-                out.first.extend_from_slice(&block);
-            }
+            Conditioning::Exact(exact) => exact.factor.solve_lower(block, columns),
             Conditioning::Inducing(inducing) => {
-                out.rows = inducing.prior.len();
-                inducing.prior.solve_lower(&mut block, columns);
-                out.first.extend_from_slice(&block);
-                inducing.inner.solve_lower(&mut block, columns);
-                out.second.extend_from_slice(&block);
+                inducing.prior.solve_lower(block, columns);
+                let start = second.len();
+                second.extend_from_slice(block);
+                inducing.inner.solve_lower(&mut second[start..], columns);
             }
         }
     }

@@ -7,7 +7,7 @@
 //! and through inducing points s² (k(zᵢ, zᵢ′) − vᵢᵀvᵢ′ + wᵢᵀwᵢ′), wᵢ = R⁻¹vᵢ. All vᵢ are found once, with all variances: O(n²P) for P points;
 //! a column is O(nP) then.
 
-use super::conditioning::{Conditioning, Halves};
+use super::conditioning::Conditioning;
 use super::gaussian_process::GaussianProcess;
 use super::kernels::{Against, Covariance};
 use super::pool::Pool;
@@ -120,17 +120,18 @@ impl<'a> Output<'a> {
         scale: f64,
         pool: &mut Pool,
     ) -> Self {
-        let basis = conditioned.basis(x);
-        let mut halves = Halves::default();
-        // In parts, as the posterior has it: what one part writes stays in the cache until it is solved.
-        for part in mapped.as_slice().chunks(CHUNK * mapped.dim()) {
-            let part = Points::new(part, mapped.dim());
-            let mut k = vec![0.0; basis.len() * part.len()];
-            for (i, k) in k.chunks_exact_mut(basis.len().max(1)).enumerate() {
-                covariance.values(Against { x: basis.view(), z: part.at(i) }, k, pool);
+        let (basis, dim) = (conditioned.basis(x), mapped.dim());
+        let rows = basis.len();
+        // One piece of memory, filled and solved in parts, as the posterior has it: what is written for a part stays in the cache.
+        let (mut first, mut second) = (vec![0.0; rows * mapped.len()], Vec::new());
+        let points = mapped.as_slice().chunks(CHUNK * dim);
+        for (part, block) in points.zip(first.chunks_mut((CHUNK * rows).max(1))) {
+            for (z, k) in part.chunks_exact(dim).zip(block.chunks_exact_mut(rows)) {
+                covariance.values(Against { x: basis.view(), z }, k, pool);
             }
-            conditioned.halve(k, part.len(), &mut halves);
+            conditioned.halve(block, part.len() / dim, &mut second);
         }
+        let halves = Halves { rows, first, second };
         let prior: Vec<f64> = (0..mapped.len()).map(|i| covariance.diagonal(mapped.at(i))).collect();
         let left = |(i, prior): (usize, &f64)| scale * (prior - halves.product(i, i)).max(0.0);
         let variance = prior.iter().enumerate().map(left).collect();
@@ -167,6 +168,16 @@ impl Joint for Columns<'_> {
     fn resolution(&self, output: usize) -> f64 {
         self.each[output].resolution
     }
+}
+
+/// Columns v and w with k(x, z)ᵀ A k(x, z′) = vᵀv′ − wᵀw′, one after the other; there is no w without inducing points.
+struct Halves {
+    /// Length of a column.
+    rows: usize,
+    /// All v.
+    first: Vec<f64>,
+    /// All w.
+    second: Vec<f64>,
 }
 
 impl Halves {

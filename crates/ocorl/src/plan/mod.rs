@@ -18,7 +18,7 @@ mod starts;
 mod transcription;
 
 pub use ilqr::{Ilqr, Settings, Summary};
-pub use starts::{Start, best_of};
+pub use starts::{Start, best_of, better};
 pub use transcription::{Quadrature, Transcription};
 
 use crate::linalg::Blocks;
@@ -103,6 +103,22 @@ impl Plan {
     /// Dimensions of x and u.
     pub fn dims(&self) -> Dims {
         Dims { state: self.states.size(), control: self.controls.size() }
+    }
+
+    /// Its controls as a start on another grid, averaged over the intervals there.
+    pub fn resampled(&self, times: &[f64]) -> Start {
+        let mut start = Start::constant(&vec![0.0; self.dims().control], times.len() - 1);
+        for (k, t) in times.windows(2).enumerate() {
+            let (first, last) = (self.interval(t[0]), self.interval(t[1] - 1e-9 * (t[1] - t[0])));
+            let out = start.controls.at_mut(k);
+            for j in first..=last {
+                let overlap = self.times[j + 1].min(t[1]) - self.times[j].max(t[0]);
+                for (out, u) in out.iter_mut().zip(self.controls.at(j)) {
+                    *out += u * overlap / (t[1] - t[0]);
+                }
+            }
+        }
+        start
     }
 
     /// Index of the interval that contains `time`, held to the first and the last.

@@ -71,12 +71,14 @@ pub fn best_of(
         .par_iter()
         .map(|start| Ilqr::new(settings.clone()).plan(dynamics().as_mut(), problem, start.guess()))
         .collect();
-    plans
-        .into_iter()
-        .reduce(|best, next| match (&best, &next) {
-            (Ok(a), Ok(b)) if b.cost < a.cost => next,
-            (Err(_), Ok(_)) => next,
-            _ => best,
-        })
-        .unwrap_or(Err(PlanError::NoIntervals { nodes: 0 }))
+    plans.into_iter().reduce(better).unwrap_or(Err(PlanError::NoIntervals { nodes: 0 }))
+}
+
+/// The plan of lower cost; the first of equals, and the first error if there is no plan.
+pub fn better(best: Result<Plan, PlanError>, next: Result<Plan, PlanError>) -> Result<Plan, PlanError> {
+    match (&best, &next) {
+        (Ok(a), Ok(b)) if b.cost < a.cost => next,
+        (Err(_), Ok(_)) => next,
+        _ => best,
+    }
 }

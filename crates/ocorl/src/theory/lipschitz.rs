@@ -150,7 +150,9 @@ mod tests {
                     (0..rows).map(|i| (0..columns).map(|j| a[j * rows + i] * x[j]).sum()).collect();
                 x = (0..columns).map(|j| (0..rows).map(|i| a[j * rows + i] * y[i]).sum()).collect();
                 norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
-                x.iter_mut().for_each(|v| *v /= norm);
+                for v in &mut x {
+                    *v /= norm;
+                }
             }
             let found = spectral_norm(&a, columns);
             assert!((found - norm.sqrt()).abs() < 1e-12 * found, "{found} and {}", norm.sqrt());

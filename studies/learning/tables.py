@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Makes tables (Markdown, to standard output) from the cells that cells.py ran.
+
+    python3 studies/learning/tables.py quality | pendulum | explore | track | excitation | reference
+"""
+
+import json
+import pathlib
+import statistics
+import sys
+
+HERE = pathlib.Path(__file__).parent
+# Table 1 of the paper: (max kernel distance, max determinant, equidistant), and the exact optimum (studies/ground_truth).
+PAPER = {
+    "cancer-treatment": (20.70, 20.68, 21.05, 20.57331), "glucose-in-blood": (15.23, 15.24, 15.25, 15.24120),
+    "pendulum": (20.20, 20.20, 20.29, 20.16024), "mountain-car": (34.63, 34.63, 34.64, 34.72067),
+    "cart-pole": (17.52, 17.53, 17.63, 17.49512), "bicycle": (9.53, 9.53, 9.67, 9.45086),
+    "furuta-pendulum": (23.64, 23.52, 314.77, 23.33624), "quadrotor-2d": (3.54, 3.54, 3.57, 3.53407),
+    "quadrotor-3d": (7.51, 7.54, 9.41, 7.32911),
+}
+TABLE = ["max-kernel-distance", "max-determinant", "equidistant"]
+
+
+def load(study):
+    file = HERE / f"{study}.jsonl"
+    cells = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    bad = [c for c in cells if c["error"]]
+    for c in bad:
+        print("failed:", c["system"], c["strategy"], c["seed"], c["error"], file=sys.stderr)
+    return [c for c in cells if c["final_cost"] is not None]
+
+
+def spread(values):
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def settled(cell, share, optimum):
+    """First episode from which the cost stays within a share of the optimum; none: None."""
+    first = None
+    for i, e in enumerate(cell["episodes"]):
+        good = abs(e["cost"] - optimum) <= share * optimum
+        first = (i if first is None else first) if good else None
+    return first
+
+
+def quality():
+    print("| system | strategy | paper | ours: mean ± std | above the exact optimum | worst seed | within 1 % from episode | "
+          "within 0.1 % from | N | CPU s |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    cells = load("quality")
+    for system, (*paper, optimum) in PAPER.items():
+        for strategy, printed in zip(TABLE, paper):
+            of = [c for c in cells if c["system"] == system and c["strategy"] == strategy]
+            if not of:
+                continue
+            final = [c["final_cost"] for c in of]
+            mean, worst = statistics.mean(final), max(final)
+            first = [settled(c, 0.01, optimum) for c in of]
+            tenth = [settled(c, 0.001, optimum) for c in of]
+            show = lambda v: ", ".join("–" if x is None else str(x) for x in v)
+            print(f"| {system} | {strategy} | {printed:.2f} | {mean:.4f} ± {spread(final):.4f} | {100 * (mean / optimum - 1):+.3f} % | "
+                  f"{100 * (worst / optimum - 1):+.3f} % | {show(first)} | {show(tenth)} | {len(of[0]['episodes'])} | "
+                  f"{statistics.mean(c['cpu_seconds'] for c in of):.1f} |")
+
+
+def per_episode(study, groups, label, picks=(1, 2, 3, 4, 5, 6, 8, 10, 15, 19)):
+    cells = load(study)
+    print(f"| {label} | " + " | ".join(f"ep. {i}" for i in picks) + " | cumulative regret | measurements |")
+    print("|---|" + "---|" * (len(picks) + 2))
+    for name, chosen in groups(cells):
+        row = []
+        for i in picks:
+            costs = [c["episodes"][i]["cost"] for c in chosen if i < len(c["episodes"])]
+            row.append(f"{statistics.median(costs):.3f}" if costs else "–")
+        regret = statistics.median(sum(e["regret"] for e in c["episodes"][1:]) for c in chosen)
+        counts = statistics.mean(c["episodes"][-1]["measurements"] for c in chosen)
+        print(f"| {name} | " + " | ".join(row) + f" | {regret:.1f} | {counts:.0f} |")
+
+
+def grouped(key):
+    def groups(cells):
+        names = list(dict.fromkeys(key(c) for c in cells))
+        return [(n, [c for c in cells if key(c) == n]) for n in names]
+    return groups
+
+
+study = sys.argv[1] if len(sys.argv) > 1 else "quality"
+if study == "quality":
+    quality()
+else:
+    keys = {
+        "pendulum": lambda c: f"{c['strategy']}, {c['explore']}",
+        "explore": lambda c: f"{c['system']}, {c['explore']}",
+        "track": lambda c: f"{c['system']}, {c['changes'][0].split('=')[1]}",
+        "excitation": lambda c: f"{c['strategy']}, {'sin t' if '100' in c['changes'][0] else '0.01 sin t'}",
+        "reference": lambda c: f"{c['system']}, {c['strategy']}",
+    }
+    per_episode(study, grouped(keys[study]), "median over seeds")
