@@ -23,15 +23,18 @@ fn reference(b: &Benchmark, plan: &Plan) -> Reference {
     Reference::new(plan.clone(), b.dynamics().as_mut(), &b.task.angles)
 }
 
-/// The three closed-loop policies on the true model.
+/// The closed-loop policies on the true model; the last updates ten times less often, and follows its gains in between.
 fn policies(b: &Benchmark, plan: &Plan) -> Vec<(&'static str, Box<dyn Policy>)> {
     let ladder = LadderSettings::of(&b.task);
     let tracking = MpcSettings::new(b.dims(), b.settings.tracking_horizon);
     let (cost, transcription) = (b.task.cost.clone(), Transcription::default());
+    let seldom = MpcSettings { period: 0.2, ..tracking.clone() };
+    let with_gains = mpc(reference(b, plan), b.dynamics(), seldom, ladder.clone()).with_gains();
     vec![
         ("feedback", Box::new(Feedback::new(reference(b, plan), ladder.clone()))),
         ("mpc", Box::new(mpc(reference(b, plan), b.dynamics(), tracking, ladder.clone()))),
         ("replan", Box::new(replan(reference(b, plan), b.dynamics(), cost, transcription, 0.1, ladder))),
+        ("mpc with gains", Box::new(with_gains)),
     ]
 }
 
@@ -48,6 +51,25 @@ fn with_hit(b: &Benchmark, policy: &mut dyn Policy, start: &[f64], hit: f64, pus
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+}
+
+#[test]
+fn gains_between_updates_are_worth_ten_updates() {
+    // Started off the plan, MPC that updates every 0.2 s and follows its gains costs what MPC does that updates every 0.02 s.
+    for name in ["pendulum", "cart-pole", "bicycle"] {
+        let b = Benchmark::find(name).unwrap();
+        let plan = plan(&b, 200);
+        let start: Vec<f64> = b.task.initial_state.iter().map(|x| x + 0.05).collect();
+        let experiment = Experiment { initial_state: &start, ..Experiment::of(&b.task) };
+        let costs: Vec<f64> = policies(&b, &plan)
+            .into_iter()
+            .filter(|(label, _)| label.starts_with("mpc"))
+            .map(|(_, mut policy)| {
+                Simulator::new(1e-8).run(b.dynamics().as_mut(), policy.as_mut(), &experiment).cost()
+            })
+            .collect();
+        assert!((costs[1] / costs[0] - 1.0).abs() < 2e-3, "{name}: {costs:?}");
+    }
 }
 
 #[test]
