@@ -1,8 +1,9 @@
 //! What went wrong, in a form for people and one for programs, and the exit code that goes with it.
 
 use ocorl::baseline::BaselineError;
+use ocorl::learn::LearnError;
 use ocorl::simulate::Outcome;
-use ocorl::system::{Benchmark, BenchmarkError, UnknownSystem};
+use ocorl::system::{Benchmark, BenchmarkError, Quantity, UnknownSystem};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io;
@@ -14,6 +15,8 @@ const BADLY: u8 = 1;
 const USAGE: u8 = 2;
 /// Disk or permission.
 const DISK: u8 = 5;
+/// Stopped by a signal: this and its number.
+const SIGNAL: u8 = 128;
 
 /// The end of a program that did not do what it was asked.
 #[derive(Clone, Debug)]
@@ -53,6 +56,11 @@ impl Failure {
     /// The same, for a path.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         Failure::disk(&format!("'{}'", path.display()), error)
+    }
+
+    /// Somebody asked to stop, by this signal.
+    pub(crate) fn interrupted(signal: usize, message: impl Into<String>) -> Self {
+        Failure::new(SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0)), message)
     }
 
     /// A labelled line.
@@ -107,7 +115,7 @@ impl Failure {
     pub(crate) fn parsing(error: &clap::Error, command: Option<&str>) -> Self {
         let help = format!("see: ocorl{} --help", command.map(|c| format!(" {c}")).unwrap_or_default());
         if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-            return Failure::usage("no command given").hint(format!("as in: ocorl optimal pendulum; {help}"));
+            return Failure::usage("no command given").hint(format!("as in: ocorl run pendulum; {help}"));
         }
         let text = error.to_string();
         let first = text.split("\n\n").next().unwrap_or_default();
@@ -139,21 +147,35 @@ impl From<BenchmarkError> for Failure {
     }
 }
 
+impl From<LearnError> for Failure {
+    fn from(error: LearnError) -> Self {
+        Failure::usage(error.to_string())
+    }
+}
+
 impl From<BaselineError> for Failure {
     fn from(error: BaselineError) -> Self {
         match error {
             BaselineError::Benchmark(error) => error.into(),
             BaselineError::Setting { .. } => Failure::usage(error.to_string()),
-            BaselineError::Run { system, outcome: Outcome::LimitHit { state, time } } => {
-                let names = Benchmark::find(system).map(|b| b.task.states).unwrap_or_default();
-                let name = names.get(state).map_or(String::new(), |q| q.name.clone());
-                Failure::badly(format!(
-                    "the run of {system} ended early: '{name}' left its limits at t = {time:.4}"
-                ))
-                .detail("note", "limits of states end a run; the planner does not keep away from them")
+            BaselineError::Run { system, outcome: outcome @ Outcome::LimitHit { .. } } => {
+                let states = Benchmark::find(system).map(|b| b.task.states).unwrap_or_default();
+                Failure::badly(format!("the run of {system} ended early: {}", ending(&states, &outcome)))
+                    .detail("note", "limits of states end a run; the planner does not keep away from them")
             }
             _ => Failure::badly(error.to_string()),
         }
+    }
+}
+
+/// How a run ended, with the names of its states.
+pub(crate) fn ending(states: &[Quantity], outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::LimitHit { state, time } => {
+            let name = states.get(*state).map_or("", |q| q.name.as_str());
+            format!("'{name}' left its limits at t = {time:.4}")
+        }
+        other => other.to_string(),
     }
 }
 
@@ -168,7 +190,7 @@ impl Failure {
 }
 
 /// The known name that `name` was probably meant to be.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
     let name = plain(name);
     let length = name.chars().count();

@@ -147,7 +147,7 @@ fn held_run(b: &Benchmark, found: &Baselines) -> Run {
 }
 
 /// The `i`-th coordinate of every column.
-fn row(columns: &ocorl::linalg::Blocks, i: usize) -> Vec<f64> {
+pub(crate) fn row(columns: &ocorl::linalg::Blocks, i: usize) -> Vec<f64> {
     columns.iter().map(|column| column[i]).collect()
 }
 
@@ -158,7 +158,7 @@ fn limits(bounds: &Bounds, i: usize, far: f64) -> Vec<Mark> {
     near.map(|limit| Mark::horizontal(limit).muted().dotted().label("limit")).collect()
 }
 
-fn time_axis(b: &Benchmark) -> Axis {
+pub(crate) fn time_axis(b: &Benchmark) -> Axis {
     Axis::new("time", crate::commands::time_unit(b)).range(0.0, b.task.horizon)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `checks` | what is found out before the work |
 //! | `commands` | one file for each command: what it accepts and what it answers |
 //! | `figures` | what the plots show |
 //! | `errors` | what went wrong, for people and for programs, and the exit code |
@@ -10,6 +11,7 @@
 //!
 //! A command answers with the text for standard output; everything said on the way goes to standard error.
 
+mod checks;
 mod commands;
 mod errors;
 mod figures;
@@ -24,15 +26,15 @@ use std::process::ExitCode;
 /// Help leads with examples.
 const HELP: &str = "{about}\n\n{before-help}{usage-heading} {usage}\n\n{all-args}";
 
-/// Best control of continuous-time systems whose equations are known.
+/// Learns to control continuous-time systems from few measurements, and finds their best control.
 #[derive(Parser)]
 #[command(name = "ocorl", version, color = clap::ColorChoice::Never, max_term_width = 100)]
 #[command(help_template = HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl list                            the systems, and what they are asked to do
-  ocorl optimal pendulum --plot p.svg   the best control of one system, drawn
-  ocorl optimal --all                   the paper's nine systems beside its Table 1")]
+  ocorl run pendulum         learn to swing it up, from ten measurements an episode
+  ocorl list                 the systems, and what they are asked to do
+  ocorl optimal --all        the best control of the paper's nine systems, beside its Table 1")]
 struct Program {
     #[command(subcommand)]
     command: Command,

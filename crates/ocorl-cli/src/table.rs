@@ -95,6 +95,15 @@ pub(crate) fn cost(value: f64) -> String {
     }
 }
 
+/// A difference of costs: four decimals, and a rounded zero has no sign.
+pub(crate) fn difference(value: f64) -> String {
+    match value.abs() {
+        ..5e-5 => "0.0000".into(),
+        5e-5..1e6 => format!("{value:.4}"),
+        _ => format!("{value:.4e}"),
+    }
+}
+
 /// How much more `value` is than `of`, in percent.
 pub(crate) fn percent_more(value: f64, of: f64) -> String {
     let percent = 100.0 * (value / of - 1.0);
@@ -130,6 +139,7 @@ mod tests {
         assert_eq!(cost(0.0), "0.0000");
         assert_eq!(cost(1.5e-7), "1.5000e-7");
         assert_eq!(cost(1.5e9), "1.5000e9");
+        assert_eq!([-4e-5, 3e-3, -1e9].map(difference), ["0.0000", "0.0030", "-1.0000e9"]);
         assert_eq!(percent_more(34.72, 34.63), "+0.26 %");
         assert_eq!(percent_more(1.0, 1.000_001), "+0.00 %");
         assert_eq!(percent_more(1.0, 0.0), "-");

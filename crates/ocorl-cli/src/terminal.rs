@@ -47,7 +47,7 @@ pub(crate) fn finish(answer: Result<Answer, Failure>, as_json: bool) -> ExitCode
 }
 
 /// Says something to people. Talk that cannot be heard is no reason to stop.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -57,7 +57,7 @@ fn fail(failure: &Failure) -> ExitCode {
 }
 
 /// Writes to standard output. A reader that has seen enough (`| head`) is not a failure.
-fn write_out(text: &str) -> Result<(), Failure> {
+pub(crate) fn write_out(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -219,7 +219,7 @@ fn unknown_names_are_answered_with_a_suggestion() {
 
 #[test]
 fn wrong_usage_is_answered_with_the_way_to_help() {
-    assert_fails(&[], 2, "error: no command given\nhint: as in: ocorl optimal pendulum; see: ocorl --help\n");
+    assert_fails(&[], 2, "error: no command given\nhint: as in: ocorl run pendulum; see: ocorl --help\n");
     assert_fails(
         &["lst"],
         2,

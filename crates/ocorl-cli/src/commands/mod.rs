@@ -2,6 +2,7 @@
 
 mod list;
 mod optimal;
+mod run;
 
 use crate::Manners;
 use crate::errors::Failure;
@@ -12,6 +13,8 @@ pub(crate) use list::time_unit;
 /// What can be asked.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
+    /// Learn to control a system whose equations are not known
+    Run(Box<run::Arguments>),
     /// Show the systems there are, or all about some of them
     List(list::Arguments),
     /// Find the best control of systems whose equations are known
@@ -21,6 +24,7 @@ pub(crate) enum Command {
 /// Carries out a command.
 pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure> {
     match command {
+        Command::Run(arguments) => run::run(arguments, manners),
         Command::List(arguments) => list::run(arguments, manners),
         Command::Optimal(arguments) => optimal::run(arguments, manners),
     }

@@ -2,6 +2,7 @@
 
 mod answer;
 
+use crate::checks::{between, threads, writable_file};
 use crate::errors::Failure;
 use crate::terminal::{Answer, Progress};
 use crate::{Manners, figures};
@@ -86,7 +87,6 @@ enum Follower {
 /// More than these are refused rather than tried: memory grows with them.
 const MOST_INTERVALS: usize = 10_000;
 const MOST_HOLDS: usize = 1_000;
-const MOST_JOBS: usize = 1_024;
 
 /// One system and what was found.
 struct Solved {
@@ -219,7 +219,6 @@ fn differs(a: &Benchmark, b: &Benchmark) -> bool {
 fn settings(method: &Method) -> Result<BaselineSettings, Failure> {
     between("--intervals", method.intervals, MOST_INTERVALS)?;
     method.holds.map_or(Ok(()), |holds| between("--holds", holds, MOST_HOLDS))?;
-    method.jobs.map_or(Ok(()), |jobs| between("--jobs", jobs, MOST_JOBS))?;
     let tracker = match method.tracker {
         Follower::Mpc => Tracker::Mpc,
         Follower::Feedback => Tracker::Feedback,
@@ -229,13 +228,6 @@ fn settings(method: &Method) -> Result<BaselineSettings, Failure> {
     Ok(BaselineSettings { intervals, holds, tracker, seed, ..BaselineSettings::default() })
 }
 
-fn between(option: &str, value: usize, most: usize) -> Result<(), Failure> {
-    if (1..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Failure::usage(format!("{option} must be between 1 and {most}, not {value}")))
-}
-
 /// Finds out before the work whether its picture can be kept.
 fn check_plot(path: &Path) -> Result<(), Failure> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
@@ -243,13 +235,7 @@ fn check_plot(path: &Path) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--plot cannot write '{}'", path.display()))
             .hint("pictures are .svg files, their numbers .csv files"));
     }
-    let nothing = |error| Failure::file(path, &error).detail("note", "nothing was computed");
-    if path.is_dir() {
-        return Err(nothing(std::io::ErrorKind::IsADirectory.into()));
-    }
-    let probe = path.with_file_name(format!(".ocorl-{}.tmp", std::process::id()));
-    std::fs::OpenOptions::new().write(true).create_new(true).open(&probe).map_err(nothing)?;
-    std::fs::remove_file(&probe).map_err(nothing)
+    writable_file(path)
 }
 
 /// All systems side by side; the order of the results is that of the problems.
@@ -259,10 +245,7 @@ fn solve(
     jobs: Option<usize>,
     progress: &Progress,
 ) -> Result<Vec<Solved>, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(jobs.unwrap_or(0))
-        .build()
-        .map_err(|error| Failure::badly(format!("cannot start threads: {error}")))?;
+    let pool = threads("--jobs", jobs)?;
     let one = |(benchmark, changed): (Benchmark, bool)| {
         let begin = Instant::now();
         let result = baseline::all(&benchmark, settings).map_err(Failure::from);

@@ -1,0 +1,131 @@
+//! `ocorl run`: learn to control a system from few measurements, beside what is possible and what the paper got.
+
+mod answer;
+mod config;
+mod figures;
+mod files;
+mod learning;
+mod options;
+mod progress;
+
+use crate::Manners;
+use crate::checks::{threads, writable_folder};
+use crate::errors::Failure;
+use crate::terminal::{Answer, json};
+use answer::Learned;
+use config::Config;
+use learning::{Job, Message, Signals};
+use ocorl::learn::{Episode, Trial};
+use ocorl::simulate::Outcome;
+use ocorl::system::Benchmark;
+pub(crate) use options::Arguments;
+use progress::Screen;
+use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// How often the clock on the screen moves, and how soon a signal is noticed.
+const TICK: Duration = Duration::from_millis(100);
+
+pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+    let mut screen = Screen::new(manners);
+    let b = Benchmark::find(&arguments.system)?;
+    let config = options::config(arguments, &b)?;
+    if arguments.print_config {
+        let text = if manners.json { json(&config.settings) } else { config.text() };
+        return Ok(text.into());
+    }
+    // Finds out whether learning can begin at all; nothing is computed yet.
+    Trial::new(&b, config.settings.clone(), arguments.seed, 0.0)?;
+    let pool = threads("--threads", arguments.threads)?;
+    let folder = options::folder(arguments, &b, &config.settings);
+    folder.as_deref().map_or(Ok(()), writable_folder)?;
+    let signals = Signals::catch()?;
+    screen.out(&answer::opening(&b, &config.settings, arguments.seed, &arguments.settings));
+
+    let (settings, seed, cancel) = (config.settings.clone(), arguments.seed, signals.cancel.clone());
+    let job = Job { benchmark: b.clone(), settings, seed, cancel, pool };
+    let learned = follow(job, &b, &config, arguments.seed, &mut screen, &signals);
+    let learned = learned.inspect_err(|_| {
+        // Only if nothing is in it.
+        folder.as_deref().map(std::fs::remove_dir);
+    })?;
+    let failure = learned.failure(signals.caught());
+    let saved = folder.as_deref().map(|folder| files::save(folder, &learned).map(|()| folder));
+    conclude(&learned, failure, saved.transpose(), manners)
+}
+
+/// Shows what the job tells until it ends or somebody asks to stop.
+fn follow<'a>(
+    job: Job,
+    b: &'a Benchmark,
+    config: &'a Config,
+    seed: u64,
+    screen: &mut Screen,
+    signals: &Signals,
+) -> Result<Learned<'a>, Failure> {
+    let messages = job.start();
+    let scale = b.table_scale();
+    let mut learned = None;
+    while signals.caught().is_none() {
+        match messages.recv_timeout(TICK) {
+            Ok(Message::Phase(episode, phase)) => screen.phase(episode, phase),
+            Ok(Message::Warning(text)) => screen.warn(&text),
+            Ok(Message::Optimum(optimum)) => {
+                screen.out(&answer::header());
+                learned = Some(Learned::new(b, &config.settings, seed, optimum.scaled(scale)));
+            }
+            Ok(Message::Episode(episode)) if !is_cancelled(&episode) => {
+                if let Some(learned) = &mut learned {
+                    screen.out(&learned.add(*episode));
+                }
+            }
+            Ok(Message::Episode(_)) => break,
+            Ok(Message::Ended(ended)) => {
+                ended?;
+                break;
+            }
+            Err(RecvTimeoutError::Timeout) => screen.tick(),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::badly("the run ended without an answer"));
+            }
+        }
+    }
+    screen.clear();
+    match (learned, signals.caught()) {
+        (Some(learned), _) if !learned.episodes.is_empty() => Ok(learned.timed(screen.seconds())),
+        (_, Some(signal)) => {
+            Err(Failure::interrupted(signal, "interrupted before the first episode was complete")
+                .detail("note", "nothing was saved"))
+        }
+        _ => Err(Failure::badly("no episode was completed")),
+    }
+}
+
+fn is_cancelled(episode: &Episode) -> bool {
+    episode.executed.iter().any(|leg| matches!(leg.outcome, Outcome::Cancelled { .. }))
+}
+
+/// The closing words, or the document, in the good case and in the bad. `saved` is where the files are.
+fn conclude(
+    learned: &Learned<'_>,
+    failure: Option<Failure>,
+    saved: Result<Option<&Path>, Failure>,
+    manners: Manners,
+) -> Result<Answer, Failure> {
+    let (failure, folder) = match saved {
+        Ok(folder) => (failure, folder.map(|folder| folder.display().to_string())),
+        Err(unsaved) => (Some(unsaved), None),
+    };
+    let text = if manners.json { json(&learned.document(failure.as_ref())) } else { learned.closing() };
+    let Some(mut failure) = failure else {
+        let remark =
+            folder.filter(|_| !manners.quiet).map_or(String::new(), |folder| format!("saved {folder}\n"));
+        return Ok(Answer { text, remark });
+    };
+    if let Some(folder) = folder {
+        failure = failure.detail("saved", folder);
+    }
+    failure.output = Some(text);
+    Err(failure)
+}

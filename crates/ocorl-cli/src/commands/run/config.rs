@@ -1,0 +1,354 @@
+//! The settings of a run: defaults, then a file, then options; every key is known, every change remembered.
+
+use crate::errors::{Failure, nearest};
+use ocorl::learn::Settings;
+use ocorl::system::Benchmark;
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+/// The shipped files: system, ours, as the authors' program.
+const SHIPPED: [(&str, &str, &str); 9] = {
+    macro_rules! files {
+        ($($name:literal),*) => { [$((
+            $name,
+            include_str!(concat!("../../../../../studies/settings/", $name, ".toml")),
+            include_str!(concat!("../../../../../studies/settings/", $name, ".reference.toml")),
+        )),*] };
+    }
+    files![
+        "cancer-treatment",
+        "glucose-in-blood",
+        "pendulum",
+        "mountain-car",
+        "cart-pole",
+        "bicycle",
+        "furuta-pendulum",
+        "quadrotor-2d",
+        "quadrotor-3d"
+    ]
+};
+
+/// The effective settings, and which of them were set.
+pub(super) struct Config {
+    pub(super) settings: Settings,
+    system: &'static str,
+    document: Table,
+    known: Vec<String>,
+    set: BTreeSet<String>,
+}
+
+/// One setting that is to be changed, and where that is written.
+struct Change {
+    path: String,
+    value: Value,
+    place: Option<Place>,
+}
+
+/// A place in a file.
+#[derive(Clone)]
+struct Place {
+    file: String,
+    at: Option<(usize, usize)>,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.at {
+            Some((line, column)) => write!(f, "{}, line {line}, column {column}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+impl Config {
+    /// What holds if nothing is said.
+    pub(super) fn new(b: &Benchmark) -> Result<Self, Failure> {
+        let settings = Settings::for_benchmark(b);
+        let broken =
+            |error: &dyn std::fmt::Display| Failure::badly(format!("settings without a form: {error}"));
+        let mut known = Vec::new();
+        leaves("", &serde_json::to_value(&settings).map_err(|error| broken(&error))?, &mut known);
+        let document = Table::try_from(&settings).map_err(|error| broken(&error))?;
+        Ok(Config { settings, system: b.name, document, known, set: BTreeSet::new() })
+    }
+
+    /// Takes over `default`, `reference` or a file.
+    pub(super) fn load(&mut self, name: &str) -> Result<(), Failure> {
+        let shipped = SHIPPED.iter().find(|(system, ..)| *system == self.system);
+        match (name, shipped) {
+            ("default", Some((system, ours, _))) => {
+                self.take(ours, &format!("studies/settings/{system}.toml"))
+            }
+            ("default", None) => Ok(()),
+            ("reference", Some((system, _, theirs))) => {
+                self.take(theirs, &format!("studies/settings/{system}.reference.toml"))
+            }
+            ("reference", None) => {
+                Err(Failure::usage(format!("{} has no settings of the paper's authors", self.system))
+                    .hint("only the systems of the paper's Table 1 have; see: ocorl list"))
+            }
+            (path, _) => {
+                let text = std::fs::read_to_string(Path::new(path)).map_err(|error| {
+                    Failure::usage(format!("cannot read '{path}'"))
+                        .detail("cause", error.to_string())
+                        .hint("--settings takes default, reference or a TOML file")
+                })?;
+                self.take(&text, path)
+            }
+        }
+    }
+
+    /// Takes over a text of settings.
+    fn take(&mut self, text: &str, file: &str) -> Result<(), Failure> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let place = Place { file: file.into(), at: error.span().map(|span| position(text, span.start)) };
+            Failure::usage(format!("'{file}' is not TOML"))
+                .detail("place", place.to_string())
+                .detail("cause", error.message().split_whitespace().collect::<Vec<_>>().join(" "))
+        })?;
+        let place = |path: &str| {
+            Some(Place { file: file.into(), at: offset(text, path).map(|start| position(text, start)) })
+        };
+        let mut changes = Vec::new();
+        self.flatten("", Value::Table(table), &place, &mut changes)?;
+        changes.into_iter().try_for_each(|change| self.apply(change))
+    }
+
+    /// Takes over PATH=VALUE. What is not a TOML value is a word.
+    pub(super) fn set(&mut self, path: &str, value: &str) -> Result<(), Failure> {
+        let parsed = format!("value = {value}").parse::<Table>().ok().and_then(|mut t| t.remove("value"));
+        let value = parsed.unwrap_or_else(|| Value::String(value.into()));
+        let mut changes = Vec::new();
+        self.flatten(path, value, &|_| None, &mut changes)?;
+        changes.into_iter().try_for_each(|change| self.apply(change))
+    }
+
+    /// The changes in `value`, which stands at `path`; sections are gone through.
+    fn flatten(
+        &self,
+        path: &str,
+        value: Value,
+        place: &dyn Fn(&str) -> Option<Place>,
+        out: &mut Vec<Change>,
+    ) -> Result<(), Failure> {
+        if self.known.iter().any(|known| known == path) {
+            out.push(Change { path: path.into(), value, place: place(path) });
+            return Ok(());
+        }
+        let section =
+            |path: &str| path.is_empty() || self.known.iter().any(|k| k.starts_with(&format!("{path}.")));
+        match value {
+            Value::Table(table) if section(path) => table.into_iter().try_for_each(|(key, value)| {
+                let path = if path.is_empty() { key } else { format!("{path}.{key}") };
+                self.flatten(&path, value, place, out)
+            }),
+            _ if section(path) => {
+                let inside = self.known.iter().find(|known| known.starts_with(&format!("{path}.")));
+                Err(located(
+                    Failure::usage(format!("'{path}' is a section of settings, not one")),
+                    place(path),
+                )
+                .hint(format!("as in: {}", inside.map_or("", String::as_str))))
+            }
+            _ => Err(self.unknown(path, place(path))),
+        }
+    }
+
+    fn unknown(&self, path: &str, place: Option<Place>) -> Failure {
+        let see = format!("see: ocorl run {} --print-config", self.system);
+        let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+        let names: Vec<String> = self.known.iter().map(|known| last(known)).collect();
+        let whole = nearest(path, self.known.iter().map(String::as_str));
+        // The right name in the wrong section.
+        let meant = whole.or_else(|| {
+            let name = nearest(&last(path), names.iter().map(String::as_str))?;
+            self.known.iter().find(|known| last(known) == name).map(String::as_str)
+        });
+        located(Failure::usage(format!("no setting '{path}'")), place).hint(match meant {
+            Some(meant) => format!("did you mean '{meant}'? {see}"),
+            None => see,
+        })
+    }
+
+    fn apply(&mut self, change: Change) -> Result<(), Failure> {
+        let mut document = self.document.clone();
+        insert(&mut document, &change.path, change.value.clone());
+        let settings: Result<Settings, toml::de::Error> = document.clone().try_into();
+        match settings {
+            Ok(settings) => {
+                (self.settings, self.document) = (settings, document);
+                self.set.insert(change.path);
+                Ok(())
+            }
+            Err(error) => {
+                let (path, cause) = (&change.path, error.message().lines().next().unwrap_or_default());
+                let failure = Failure::usage(format!("setting '{path}' cannot be {}", change.value));
+                let failure = located(failure, change.place).detail("cause", cause);
+                // "unknown variant `a`, expected one of `b`, `c`"
+                let words: Vec<&str> = cause.split('`').skip(1).step_by(2).collect();
+                Err(match words.split_first().and_then(|(word, all)| nearest(word, all.iter().copied())) {
+                    Some(meant) => failure.hint(format!("did you mean '{meant}'?")),
+                    None => failure,
+                })
+            }
+        }
+    }
+
+    /// The complete settings as TOML, each marked by whether it was set.
+    pub(super) fn text(&self) -> String {
+        let plain = toml::to_string(&self.settings).unwrap_or_default();
+        let marked = |path: &str| if self.set.contains(path) { "# set" } else { "# default" };
+        let mut text = format!("# How `ocorl run {}` learns; a file for --settings.\n", self.system);
+        let mut section = String::new();
+        let mut written = BTreeSet::new();
+        for line in plain.lines() {
+            if let Some(name) = line.strip_prefix('[') {
+                self.unset(&section, &written, &mut text);
+                section = name.trim_end_matches(']').to_owned() + ".";
+            }
+            match line.split_once(" = ") {
+                Some((key, _)) => {
+                    let path = format!("{section}{key}");
+                    let _ = writeln!(text, "{line:<32} {}", marked(&path));
+                    written.insert(path);
+                }
+                None => text.extend([line, "\n"]),
+            }
+        }
+        self.unset(&section, &written, &mut text);
+        text.pop();
+        text
+    }
+
+    /// Settings of a section that have no value.
+    fn unset(&self, section: &str, written: &BTreeSet<String>, text: &mut String) {
+        let inside = |path: &&String| path.rfind('.').map_or("", |dot| &path[..=dot]) == section;
+        while text.ends_with("\n\n") {
+            text.pop();
+        }
+        for path in self.known.iter().filter(inside).filter(|path| !written.contains(*path)) {
+            let _ = writeln!(text, "{:<32} # default", format!("# {} is not set", &path[section.len()..]));
+        }
+        text.push('\n');
+    }
+}
+
+/// The paths of all values in a document, in its order of keys.
+fn leaves(path: &str, value: &Json, out: &mut Vec<String>) {
+    match value {
+        Json::Object(map) => {
+            for (key, value) in map {
+                leaves(&if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value, out);
+            }
+        }
+        _ => out.push(path.into()),
+    }
+}
+
+/// Puts a value at a path whose sections exist.
+fn insert(table: &mut Table, path: &str, value: Value) {
+    match path.split_once('.') {
+        Some((section, rest)) => {
+            if let Some(inner) = table.get_mut(section).and_then(Value::as_table_mut) {
+                insert(inner, rest, value);
+            }
+        }
+        None => {
+            table.insert(path.into(), value);
+        }
+    }
+}
+
+fn located(failure: Failure, place: Option<Place>) -> Failure {
+    match place {
+        Some(place) => failure.detail("file", place.to_string()),
+        None => failure,
+    }
+}
+
+/// Where in `text` the last key of `path` stands.
+fn offset(text: &str, path: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let mut table = table.get_ref();
+    let mut keys = path.split('.').peekable();
+    while let Some(key) = keys.next() {
+        let (name, value) = table.iter().find(|(name, _)| name.get_ref() == key)?;
+        if keys.peek().is_none() {
+            return Some(name.span().start);
+        }
+        let DeValue::Table(inner) = value.get_ref() else { return None };
+        table = inner;
+    }
+    None
+}
+
+/// Line and column of an offset, from 1.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(system: &str) -> Config {
+        Config::new(&Benchmark::find(system).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_shipped_file_is_understood_and_every_system_of_the_paper_has_two() {
+        for b in Benchmark::all() {
+            let mut ours = config(b.name);
+            ours.load("default").unwrap();
+            ours.settings.validate(&b.task).unwrap();
+            let mut theirs = config(b.name);
+            let found = theirs.load("reference");
+            assert_eq!(found.is_ok(), b.published.is_some(), "{}", b.name);
+            if found.is_ok() {
+                theirs.settings.validate(&b.task).unwrap();
+                assert_eq!(theirs.settings.plan.intervals + 1, b.settings.planner_nodes, "{}", b.name);
+                assert_eq!(theirs.settings.track.nodes, b.settings.tracking_nodes, "{}", b.name);
+                assert!(theirs.settings.select.as_reference && theirs.settings.excitation.scale == 1.0);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let mut config = config("pendulum");
+        config.load("default").unwrap();
+        config.set("model.kernel", "matern-5/2").unwrap();
+        config.set("plan", "{ intervals = 50, random_starts = 1 }").unwrap();
+        config.set("excitation.scale", "3").unwrap();
+        config.set("initial_states", "[[3.0, 0], [1.5, 0.1]]").unwrap();
+        let text = config.text();
+        let mut again = self::config("pendulum");
+        again.take(&text, "text").unwrap();
+        assert_eq!(again.settings, config.settings);
+        for line in [
+            "episodes = 20                    # default",
+            "intervals = 50                   # set",
+            "kernel = \"matern-5/2\"            # set",
+            "# lipschitz is not set           # default",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+        config.set("select.lipschitz", "[1, 2, 3.5]").unwrap();
+        assert_eq!(config.settings.select.lipschitz, Some([1.0, 2.0, 3.5]));
+        assert!(!config.text().contains("not set"));
+    }
+
+    #[test]
+    fn places_are_counted_from_one() {
+        let text = "a = 1\n[plan]\n  'ünknown' = 2\nintervls = 3\n";
+        assert_eq!(offset(text, "plan.intervls").map(|at| position(text, at)), Some((4, 1)));
+        assert_eq!(position(text, 0), (1, 1));
+        assert_eq!(position("ü = \n", "ü = ".len()), (1, 5));
+    }
+}

@@ -1,0 +1,178 @@
+//! The folder of a run: every number in plain files, two pictures. Costs are in the units of Table 1.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `run.json` | what `--json` answers |
+//! | `costs.csv`, `theory.csv` | one row an episode |
+//! | `trajectories.csv` | what was done, at 201 moments of each run |
+//! | `plans.csv` | what was to be done, at the nodes of each plan; a control holds until the next node |
+//! | `measurements.csv` | what was measured, and when the moment was chosen: `ahead` with the plan, `online` on the way, or not at all (`excitation`) |
+//! | `cost.svg`, `phase.svg` | cost and regret by episode; some episodes in the plane of two states |
+
+use super::answer::Learned;
+use super::figures;
+use crate::errors::Failure;
+use crate::terminal::json;
+use ocorl::learn::Record;
+use ocorl::system::Quantity;
+use ocorl_view::{svg, write_atomically};
+use std::path::Path;
+
+/// Every so many-th moment of a run is kept: 201 of 1001.
+pub(super) const STRIDE: usize = 5;
+
+/// Writes all files; each is there whole, or as it was.
+pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> {
+    for (name, contents) in [
+        ("costs.csv", costs(learned)),
+        ("theory.csv", theory(learned)),
+        ("trajectories.csv", trajectories(learned)),
+        ("plans.csv", plans(learned)),
+        ("measurements.csv", measurements(learned)),
+        ("cost.svg", svg(&figures::cost(learned))),
+        ("phase.svg", svg(&figures::phase(learned))),
+        ("run.json", json(&learned.document(None))),
+    ] {
+        let path = folder.join(name);
+        write_atomically(&path, contents.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
+    }
+    Ok(())
+}
+
+/// A table that grows by rows.
+struct Csv(String);
+
+impl Csv {
+    fn new(columns: &[String]) -> Self {
+        Csv(columns.join(",") + "\n")
+    }
+
+    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.0 += &cells.into_iter().collect::<Vec<_>>().join(",");
+        self.0.push('\n');
+    }
+}
+
+/// A number that reads back as the same bits; nothing where there is none.
+fn number(value: impl Into<Option<f64>>) -> String {
+    value.into().filter(|v| v.is_finite()).map_or(String::new(), |value| format!("{value:?}"))
+}
+
+fn names<'a>(quantities: &'a [Quantity], suffix: &'a str) -> impl Iterator<Item = String> + 'a {
+    quantities.iter().map(move |q| format!("{}{suffix}", q.name))
+}
+
+fn columns(first: &[&str], learned: &Learned<'_>, last: impl IntoIterator<Item = String>) -> Vec<String> {
+    let task = &learned.benchmark.task;
+    let first = first.iter().map(|name| (*name).to_owned());
+    first.chain(names(&task.states, "")).chain(names(&task.controls, "")).chain(last).collect()
+}
+
+fn costs(learned: &Learned<'_>) -> String {
+    type Column = (&'static str, fn(&Record) -> String);
+    let scalars: [Column; 11] = [
+        ("episode", |r| r.episode.to_string()),
+        ("cost", |r| number(r.cost)),
+        ("regret", |r| number(r.regret)),
+        ("cumulative_regret", |r| number(r.cumulative_regret)),
+        ("planned_cost", |r| number(r.planned_cost)),
+        ("mean_cost", |r| number(r.mean_cost)),
+        ("measurements", |r| r.measurements.to_string()),
+        ("information_gain", |r| number(r.information_gain)),
+        ("total_information_gain", |r| number(r.total_information_gain)),
+        ("uncertainty", |r| number(r.uncertainty)),
+        ("coverage", |r| number(r.coverage)),
+    ];
+    let states = &learned.benchmark.task.states;
+    let names = scalars.iter().map(|(name, _)| (*name).to_owned());
+    let scales = states.iter().map(|q| format!("confidence_scale_{}", q.name));
+    let mut csv = Csv::new(&names.chain(scales).chain(["outcome".into()]).collect::<Vec<_>>());
+    for record in learned.episodes.iter().map(|e| &e.record) {
+        let cells = scalars.iter().map(|(_, cell)| cell(record));
+        let scales = (0..states.len()).map(|i| number(record.confidence_scale.get(i).copied()));
+        // Our words for outcomes have no quotes; a reason may have a comma.
+        csv.row(cells.chain(scales).chain([format!("\"{}\"", record.outcome.replace('"', "\"\""))]));
+    }
+    csv.0
+}
+
+fn theory(learned: &Learned<'_>) -> String {
+    let columns = "episode,lipschitz_dynamics,lipschitz_policy,lipschitz_std,lipschitz_cost,complexity,\
+                   total_complexity,interval,growth,measurement_count,log_regret_bound,log_cumulative_regret_bound";
+    let mut csv = Csv::new(&[columns.into()]);
+    for record in learned.episodes.iter().map(|e| &e.record) {
+        let Some(t) = &record.theory else { continue };
+        let first = [record.episode.to_string()].into_iter();
+        let before = [
+            t.lipschitz_dynamics,
+            t.lipschitz_policy,
+            t.lipschitz_std,
+            t.lipschitz_cost,
+            t.complexity,
+            t.total_complexity,
+        ];
+        let middle = [number(t.interval), number(t.growth), t.measurement_count.to_string()];
+        let after = [t.log_regret_bound, t.log_cumulative_regret_bound];
+        csv.row(first.chain(before.map(number)).chain(middle).chain(after.map(number)));
+    }
+    csv.0
+}
+
+fn trajectories(learned: &Learned<'_>) -> String {
+    let scale = learned.benchmark.table_scale();
+    let mut csv = Csv::new(&columns(&["episode", "start", "t"], learned, ["cost".into()]));
+    for episode in &learned.episodes {
+        for (start, leg) in episode.executed.iter().enumerate() {
+            let path = &leg.trajectory;
+            for i in (0..path.times.len()).step_by(STRIDE) {
+                let point = path.states.at(i).iter().chain(path.controls.at(i));
+                let values = [path.times[i]].into_iter().chain(point.copied()).chain([scale * path.costs[i]]);
+                csv.row(numbered(episode.record.episode, start).chain(values.map(number)));
+            }
+        }
+    }
+    csv.0
+}
+
+fn plans(learned: &Learned<'_>) -> String {
+    let mut csv = Csv::new(&columns(&["episode", "start", "t"], learned, []));
+    for episode in &learned.episodes {
+        for (start, intention) in episode.plans.iter().enumerate() {
+            let Some(plan) = intention.as_ref().map(|intention| &intention.plan) else { continue };
+            for (i, time) in plan.times.iter().enumerate() {
+                let state = plan.states.at(i).iter().map(|x| number(*x));
+                let last = i == plan.controls.len();
+                let held = |j: usize| number((!last).then(|| plan.controls.at(i)[j]));
+                let controls = (0..plan.controls.size()).map(held);
+                let first = numbered(episode.record.episode, start).chain([number(*time)]);
+                csv.row(first.chain(state).chain(controls));
+            }
+        }
+    }
+    csv.0
+}
+
+fn measurements(learned: &Learned<'_>) -> String {
+    let derivatives = names(&learned.benchmark.task.states, "_dot");
+    let mut csv =
+        Csv::new(&columns(&["episode", "start", "t"], learned, derivatives.chain(["chosen".into()])));
+    for episode in &learned.episodes {
+        for (start, (leg, intention)) in episode.executed.iter().zip(&episode.plans).enumerate() {
+            for reading in &leg.readings {
+                let chosen = match intention {
+                    None => "excitation",
+                    Some(plan) if plan.measurement_times.contains(&reading.time) => "ahead",
+                    Some(_) => "online",
+                };
+                let point = reading.state.iter().chain(&reading.control).chain(&reading.derivative);
+                let values = [reading.time].into_iter().chain(point.copied()).map(number);
+                csv.row(numbered(episode.record.episode, start).chain(values).chain([chosen.into()]));
+            }
+        }
+    }
+    csv.0
+}
+
+fn numbered(episode: usize, start: usize) -> impl Iterator<Item = String> {
+    [episode.to_string(), start.to_string()].into_iter()
+}

@@ -1,0 +1,439 @@
+//! Runs `ocorl run` as a person would, with settings that make it short.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Makes a run short.
+const SMALL: [&str; 8] =
+    ["--episodes", "3", "--measurements", "4", "--set", "plan.intervals=20", "--set", "select.candidates=50"];
+
+/// Everything that is saved.
+const FILES: [&str; 8] = [
+    "cost.svg",
+    "costs.csv",
+    "measurements.csv",
+    "phase.svg",
+    "plans.csv",
+    "run.json",
+    "theory.csv",
+    "trajectories.csv",
+];
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_ocorl"))
+}
+
+fn ocorl(arguments: &[&str]) -> Output {
+    program().args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("output is UTF-8")
+}
+
+/// Asserts the exit code and all of standard error; nothing may be on standard output.
+fn assert_fails(arguments: &[&str], code: i32, stderr: &str) {
+    let arguments = [&["run"], arguments].concat();
+    let output = ocorl(&arguments);
+    assert_eq!(text(&output.stderr), stderr, "{arguments:?}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+}
+
+/// A run that says nothing but its document.
+fn document(arguments: &[&str]) -> Value {
+    let output = ocorl(&[&["run"], arguments, &["--json", "--quiet"]].concat());
+    assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    assert!(output.status.success(), "{arguments:?}: {:?}", output.status);
+    serde_json::from_str(text(&output.stdout)).expect("one JSON document")
+}
+
+/// The same of a small one.
+fn small(arguments: &[&str]) -> Value {
+    document(&[arguments, &SMALL].concat())
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).expect(name)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder");
+    let mut names: Vec<String> =
+        entries.map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_prints_a_row_an_episode_and_saves_everything_beside_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = || {
+        let arguments = [&["run", "pendulum", "--strategy", "equidistant"][..], &SMALL].concat();
+        let output =
+            program().current_dir(folder.path()).args(arguments).output().expect("the program starts");
+        assert!(output.status.success(), "{output:?}");
+        output
+    };
+    let output = run();
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    assert_eq!(
+        lines[..3],
+        [
+            "pendulum: 2 states, 1 input, horizon 10 s, 3 episodes x 4 measurements, strategy equidistant, \
+             explore optimistic, seed 0",
+            "the control of episode 0 is 100 x the paper's authors' (excitation.scale = 100)",
+            " episode        cost      regret  measured  uncertainty     planned",
+        ]
+    );
+    for (i, line) in lines[3..6].iter().enumerate() {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(
+            (cells.len(), cells[0], cells[3]),
+            (6, &*i.to_string(), &*(4 * (i + 1)).to_string()),
+            "{line}"
+        );
+    }
+    assert!(
+        lines[6].starts_with("done in ") && lines[6].contains("    best possible 20.1604 ("),
+        "{}",
+        lines[6]
+    );
+    assert!(lines[6].ends_with("    best with 9 holds 20.5494"), "{}", lines[6]);
+    assert_eq!(lines[7], "paper 20.29 +- 0.03 (equidistant, optimistic, 20 episodes x 10 measurements)");
+    assert!(lines[8].contains("within 1 % of the optimum"), "{}", lines[8]);
+    assert_eq!(lines.len(), 9);
+    assert!(text(&output.stderr).ends_with("saved runs/pendulum-equidistant-0\n"), "{output:?}");
+    assert!(output.stderr.iter().chain(&output.stdout).all(|c| *c == b'\n' || !c.is_ascii_control()));
+
+    assert_eq!(names(folder.path()), ["runs"]);
+    let saved = folder.path().join("runs").join("pendulum-equidistant-0");
+    assert_eq!(names(&saved), FILES);
+    let rows = |name: &str| read(&saved, name).lines().count() - 1;
+    assert_eq!((rows("costs.csv"), rows("theory.csv")), (3, 2));
+    assert_eq!(
+        (rows("trajectories.csv"), rows("plans.csv"), rows("measurements.csv")),
+        (3 * 201, 2 * 21, 3 * 4)
+    );
+    assert!(
+        read(&saved, "measurements.csv")
+            .starts_with("episode,start,t,theta,omega,torque,theta_dot,omega_dot,chosen\n")
+    );
+    for name in ["costs.csv", "theory.csv", "trajectories.csv", "plans.csv", "measurements.csv"] {
+        let table = read(&saved, name);
+        let columns = |line: &str| line.split(',').count();
+        assert!(
+            table.lines().all(|line| columns(line) == columns(table.lines().next().unwrap_or_default())),
+            "{name}"
+        );
+    }
+    for name in ["cost.svg", "phase.svg"] {
+        let picture = read(&saved, name);
+        assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"), "{name}");
+    }
+    // Once more over it: the same bytes, but for times.
+    let before: Vec<String> = FILES.iter().map(|name| read(&saved, name)).collect();
+    run();
+    for (name, before) in FILES.iter().zip(before).filter(|(name, _)| **name != "run.json") {
+        assert_eq!(read(&saved, name), before, "{name}");
+    }
+}
+
+#[test]
+fn the_document_is_the_saved_one_and_the_number_of_threads_changes_no_bit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |threads: &str| {
+        let out = folder.path().join(threads);
+        let mut said = small(&["glucose", "--threads", threads, "--out", out.to_str().expect("UTF-8")]);
+        let saved: Value = serde_json::from_str(&read(&out, "run.json")).expect("JSON");
+        assert_eq!(said, saved);
+        for time in ["cpu_seconds", "elapsed_seconds"] {
+            assert!(said[time].as_f64() > Some(0.0), "{time}");
+            said[time] = Value::Null;
+        }
+        said
+    };
+    let found = run("1");
+    assert_eq!(found, run("2"));
+    assert_eq!(found, run("1"));
+
+    assert_eq!(found["system"], "glucose-in-blood");
+    assert_eq!(
+        (&found["strategy"], &found["explore"], &found["seed"]),
+        (&"max-determinant".into(), &"optimistic".into(), &0.into())
+    );
+    assert_eq!(found["paper"], serde_json::json!({ "mean": 15.24, "std": 0.01 }));
+    assert_eq!(found["settings"]["plan"]["intervals"], 20);
+    let number = |value: &Value| value.as_f64().expect("a number");
+    assert!((number(&found["optimum"]) - 15.2412).abs() < 1e-3, "in the units of the table");
+    assert!((number(&found["exact_zoh"]) - 15.2413).abs() < 1e-3);
+    let episodes = found["episodes"].as_array().expect("a list");
+    assert_eq!(episodes.len(), 3);
+    let last = &episodes[2];
+    assert_eq!(last["cost"], found["final_cost"]);
+    assert!((number(&last["cost"]) - number(&found["optimum"]) - number(&last["regret"])).abs() < 1e-9);
+    assert_eq!((&last["measurements"], &last["outcome"]), (&12.into(), &"completed".into()));
+    assert_eq!(last["measurement_times"].as_array().map(Vec::len), Some(4));
+    for key in
+        ["planned_cost", "mean_cost", "information_gain", "cumulative_regret", "uncertainty", "coverage"]
+    {
+        assert!(last[key].is_f64(), "{key}");
+    }
+    assert!(last["theory"]["interval"].is_f64() && last["confidence_scale"].is_array());
+}
+
+#[test]
+fn systems_with_and_without_a_row_in_the_paper_are_run_alike() {
+    for name in ["cancer", "van-der-pol", "lotka-volterra"] {
+        let found = document(&[name, "--no-save", "--episodes", "1"]);
+        assert_eq!(found["paper"].is_object(), name == "cancer", "{name}");
+    }
+}
+
+#[test]
+fn every_strategy_and_every_exploration_can_be_asked_for() {
+    let help = ocorl(&["run", "--help"]);
+    let help: Vec<&str> = text(&help.stdout).split([' ', ',', '\n']).collect();
+    // How well that goes on a grid this coarse is not the question: exploring for its own sake may leave the limits.
+    let try_it = |option: &str, name: &str| {
+        let arguments = ["run", "pendulum", "--no-save", "--json", option, name];
+        let output = ocorl(&[&arguments[..], &SMALL].concat());
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+        let document: Value = serde_json::from_str(text(&output.stdout)).expect("one JSON document");
+        assert_eq!(document[&option[2..]], name);
+        assert_eq!(document["episodes"].as_array().map(Vec::len), Some(3), "{name}");
+    };
+    for strategy in ocorl::learn::Strategy::ALL {
+        assert!(help.contains(&strategy.name()), "{help:?}");
+        try_it("--strategy", strategy.name());
+    }
+    for explore in ocorl::explore::Exploration::ALL {
+        assert!(help.contains(&explore.name()), "{help:?}");
+        try_it("--explore", explore.name());
+    }
+}
+
+#[test]
+fn settings_come_from_files_and_options_and_the_later_wins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mine.toml");
+    std::fs::write(&file, "episodes = 7\n[plan]\nintervals = 30\nintegrator = 'rk4'\n").expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let print = |arguments: &[&str]| {
+        let output = ocorl(&[&["run", "pendulum", "--print-config"], arguments].concat());
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+        text(&output.stdout).to_owned()
+    };
+    let printed =
+        print(&["--settings", file, "--set", "plan.intervals=40", "--set", "episodes=8", "--episodes", "9"]);
+    for line in [
+        "episodes = 9                     # set",
+        "measurements = 10                # default",
+        "intervals = 40                   # set",
+        "integrator = \"rk4\"               # set",
+        "scale = 1.0                      # default",
+    ] {
+        assert!(printed.lines().any(|l| l == line), "{line}\n{printed}");
+    }
+    assert!(print(&[]).contains("scale = 100.0                    # set\n"));
+    let reference = print(&["--settings", "reference"]);
+    assert!(reference.contains("kernel = \"reference\"             # set\n"), "{reference}");
+    assert!(reference.contains("as_reference = true              # set\n"), "{reference}");
+    let again = folder.path().join("again.toml");
+    std::fs::write(&again, &reference).expect("a file");
+    let again = print(&["--settings", again.to_str().expect("UTF-8")]);
+    assert_eq!(again.replace("# default", "# set"), reference.replace("# default", "# set"));
+}
+
+#[test]
+fn unknown_names_are_answered_with_a_suggestion() {
+    assert_fails(
+        &["pendulm"],
+        2,
+        "error: no system 'pendulm'\nhint: did you mean 'pendulum'? see: ocorl list\n",
+    );
+    assert_fails(
+        &["pendulum", "--strategy", "max-determinnt"],
+        2,
+        "error: no strategy 'max-determinnt' (there are: equidistant, equidistant-growing, max-determinant, \
+         max-kernel-distance, receding-horizon, oracle, uncertainty-trigger)\n\
+         hint: did you mean 'max-determinant'? see: ocorl run --help\n",
+    );
+    assert_fails(
+        &["pendulum", "--explore", "optimist"],
+        2,
+        "error: no exploration 'optimist' (there are: optimistic, mean, thompson, bonus, explore)\n\
+         hint: did you mean 'optimistic'? see: ocorl run --help\n",
+    );
+    assert_fails(
+        &["pendulum", "--set", "plan.intervls=3"],
+        2,
+        "error: no setting 'plan.intervls'\n\
+         hint: did you mean 'plan.intervals'? see: ocorl run pendulum --print-config\n",
+    );
+    assert_fails(
+        &["pendulum", "--set", "kernel=rbf"],
+        2,
+        "error: no setting 'kernel'\n\
+         hint: did you mean 'model.kernel'? see: ocorl run pendulum --print-config\n",
+    );
+    assert_fails(
+        &["pendulum", "--set", "model.kernel=matern-5"],
+        2,
+        "error: setting 'model.kernel' cannot be \"matern-5\"\n  \
+         cause   unknown variant `matern-5`, expected one of `rbf`, `matern-5/2`, `matern-3/2`, `reference`\n\
+         hint: did you mean 'matern-5/2'?\n",
+    );
+    assert_fails(
+        &[],
+        2,
+        "error: the following required arguments were not provided: <SYSTEM>\nhint: see: ocorl run --help\n",
+    );
+    assert_fails(
+        &["acrobot", "--settings", "reference"],
+        2,
+        "error: acrobot has no settings of the paper's authors\n\
+         hint: only the systems of the paper's Table 1 have; see: ocorl list\n",
+    );
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused_before_the_work() {
+    for (arguments, message) in [
+        (["--episodes", "0"], "episodes is 0; it must be between 1 and 10000"),
+        (["--measurements", "0"], "measurements is 0; it must be between 1 and 1000"),
+        (["--threads", "0"], "--threads must be between 1 and 1024, not 0"),
+        (["--set", "plan.intervals=0"], "plan.intervals is 0; it must be between 1 and 10000"),
+        (["--set", "track.period=nan"], "track.period is NaN; it must be a positive, finite time"),
+    ] {
+        assert_fails(&[&["pendulum"], &arguments[..]].concat(), 2, &format!("error: {message}\n"));
+    }
+    assert_fails(
+        &["pendulum", "--set", "plan.intervals=many"],
+        2,
+        "error: setting 'plan.intervals' cannot be \"many\"\n  \
+         cause   invalid type: string \"many\", expected usize\n",
+    );
+    assert_fails(
+        &["pendulum", "--set", "plan=3"],
+        2,
+        "error: 'plan' is a section of settings, not one\nhint: as in: plan.integrator\n",
+    );
+    assert_fails(
+        &["pendulum", "--set", "plan.intervals"],
+        2,
+        "error: invalid value 'plan.intervals' for '--set <PATH=VALUE>': \
+         it must be PATH=VALUE, as in plan.intervals=100\nhint: see: ocorl run --help\n",
+    );
+}
+
+#[test]
+fn mistakes_in_a_file_are_shown_with_their_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mine.toml");
+    let path = file.to_str().expect("UTF-8");
+    for (contents, stderr) in [
+        (
+            "[plan]\nintervals = = 3\n",
+            format!(
+                "error: '{path}' is not TOML\n  place   {path}, line 2, column 13\n  \
+                 cause   extra `=`, expected nothing\n"
+            ),
+        ),
+        (
+            "episodes = 3\n\n[plan]\n  intervls = 3\n",
+            format!(
+                "error: no setting 'plan.intervls'\n  file    {path}, line 4, column 3\n\
+                 hint: did you mean 'plan.intervals'? see: ocorl run pendulum --print-config\n"
+            ),
+        ),
+        (
+            "[plan]\nintervals = true\n",
+            format!(
+                "error: setting 'plan.intervals' cannot be true\n  file    {path}, line 2, column 1\n  \
+                 cause   invalid type: boolean `true`, expected usize\n"
+            ),
+        ),
+    ] {
+        std::fs::write(&file, contents).expect("a file");
+        assert_fails(&["pendulum", "--settings", path], 2, &stderr);
+    }
+    assert_fails(
+        &["pendulum", "--settings", "no-such-file.toml"],
+        2,
+        "error: cannot read 'no-such-file.toml'\n  cause   No such file or directory (os error 2)\n\
+         hint: --settings takes default, reference or a TOML file\n",
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_fails_before_the_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = folder.path().join("taken");
+    std::fs::write(&taken, "").expect("a file");
+    for (out, cause) in
+        [(taken.clone(), "not a directory"), (taken.join("run"), "Not a directory (os error 20)")]
+    {
+        let out = out.to_str().expect("UTF-8");
+        let stderr =
+            format!("error: cannot write '{out}'\n  cause   {cause}\n  note    nothing was computed\n");
+        assert_fails(&["pendulum", "--out", out], 5, &stderr);
+    }
+}
+
+#[test]
+fn a_run_that_ends_badly_says_so_and_is_saved() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("wild");
+    let out = out.to_str().expect("UTF-8");
+    let arguments = ["run", "pendulum", "--episodes", "1", "--set", "excitation.scale=1e5", "--out", out];
+    let output = ocorl(&[&arguments[..], &["--quiet"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let row = text(&output.stdout).lines().nth(3).unwrap_or_default();
+    assert!(row.contains("  'theta' left its limits at t = ") || row.contains("  'omega' left"), "{row}");
+    let error = text(&output.stderr);
+    assert!(error.starts_with("error: the last episode did not complete: '"), "{error}");
+    assert!(error.ends_with(&format!("  saved   {out}\n")), "{error}");
+    assert_eq!(names(Path::new(out)), FILES);
+    let output = ocorl(&[&arguments[..], &["--json"]].concat());
+    let document: Value = serde_json::from_str(text(&output.stdout)).expect("one document");
+    assert_eq!(document["exit_code"], 1);
+    assert_eq!(document["episodes"].as_array().map(Vec::len), Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_keeps_what_was_learned() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let out = folder.path().join(signal);
+        let mut child = program()
+            .args(["run", "pendulum", "--out", out.to_str().expect("UTF-8")])
+            .args(["--episodes", "1000", "--measurements", "4", "--set", "plan.intervals=20", "--quiet"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let row = |line: &String| line.trim_start().starts_with("1 ");
+        lines.by_ref().map(|line| line.expect("a line")).find(row).expect("the row of episode 1");
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill");
+        assert!(sent.success());
+        let rest: Vec<String> = lines.map(|line| line.expect("a line")).collect();
+        assert_eq!(child.wait().expect("it ends").code(), Some(code));
+        let mut said = String::new();
+        child.stderr.take().expect("its talk").read_to_string(&mut said).expect("text");
+        let document: Value = serde_json::from_str(&read(&out, "run.json")).expect("JSON");
+        let done = document["episodes"].as_array().map_or(0, Vec::len);
+        assert!(done >= 2, "{rest:?}");
+        assert_eq!(
+            said,
+            format!("error: interrupted after {done} of 1000 episodes\n  saved   {}\n", out.display())
+        );
+        assert_eq!(names(&out), FILES);
+    }
+}
