@@ -61,7 +61,7 @@ impl Member {
             let (a, b) = (e % width, e / width);
             *entry = phi.iter().map(|p| p[a] * p[b]).sum::<f64>() + if a == b { RIDGE } else { 0.0 };
         }
-        let factor = Cholesky::new(matrix, width).unwrap();
+        let factor = Cholesky::new(&matrix, width).unwrap();
         for (j, prior) in self.prior.chunks_exact(width).enumerate() {
             let mut change = vec![0.0; width];
             for (i, p) in phi.iter().enumerate() {

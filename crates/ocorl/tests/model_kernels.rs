@@ -189,7 +189,7 @@ fn matrices_are_positive_semidefinite() {
         let mut matrix: Vec<f64> = x.chunks_exact(DIM).flat_map(column).collect();
         let size = (0..n).map(|i| matrix[i * n + i]).fold(0.0, f64::max);
         (0..n).for_each(|i| matrix[i * n + i] += JITTER * size);
-        assert!(Cholesky::new(matrix, n).is_ok(), "{:?} with {n} points", case.kernel);
+        assert!(Cholesky::new(&matrix, n).is_ok(), "{:?} with {n} points", case.kernel);
     });
 }
 

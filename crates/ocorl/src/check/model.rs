@@ -294,7 +294,7 @@ impl<'a> Examined<'a> {
             let mut raised = matrix.to_vec();
             (0..POINTS).for_each(|i| raised[i * POINTS + i] += POINTS as f64 * allowed);
             if variance > 0.0 {
-                Cholesky::new(raised, POINTS)
+                Cholesky::new(&raised, POINTS)
                     .map_err(|pivot| Violation::NotPositiveSemidefinite { output, pivot })?;
             }
         }

@@ -5,7 +5,7 @@
 //! run along contiguous memory.
 
 mod cholesky;
-pub(crate) mod dense;
+pub(crate) mod panels;
 mod rows;
 pub mod small;
 pub mod vector;

@@ -11,9 +11,9 @@
 use super::kernels::{Against, Covariance};
 use super::pool::Pool;
 use super::targets::Targets;
-use crate::linalg::dense::{self, Matrix};
+use crate::linalg::panels::{Block, Triangle};
 use crate::linalg::small::axpy;
-use crate::linalg::{Cholesky, Points, Rows, vector};
+use crate::linalg::{Cholesky, Points, Rows};
 use crate::random::Rng;
 
 /// Fractions of the mean diagonal that are added, one after the other, until the matrix can be factorised.
@@ -25,45 +25,42 @@ pub(super) const LARGEST_JITTER: f64 = JITTERS[JITTERS.len() - 1];
 /// A factor with the fraction of the diagonal that had to be added.
 type Factorized = (Cholesky, f64);
 
-/// Factorises the n × n matrix that `fill` writes (lower triangle, columns as far apart as its second argument says): plainly, and if
-/// that fails with ever more jitter, as a fraction of `scale`. There is room for an eighth more rows.
-fn factorize(n: usize, scale: f64, mut fill: impl FnMut(&mut [f64], usize)) -> Option<Factorized> {
+/// Factorises K(x, x) with `noise` added to its diagonal: plainly, and if that fails with ever more jitter, as a fraction of the mean
+/// of k(xᵢ, xᵢ).
+fn factorize(covariance: &dyn Covariance, x: &Rows, noise: &[f64]) -> Option<Factorized> {
+    let scale = mean_diagonal(covariance, x);
     if !scale.is_finite() {
         return None;
     }
     // A prior that knows f at all data (a line through its one point) is no reason to give up.
     let scale = if scale > 0.0 { scale } else { 1.0 };
-    let capacity = n + n / 8;
+    let mut pool = Pool::default();
     JITTERS.iter().find_map(|&jitter| {
-        let mut matrix = vec![0.0; capacity * capacity];
-        fill(&mut matrix, capacity);
-        for i in 0..n {
-            matrix[i * capacity + i] += jitter * scale;
-        }
-        Cholesky::with_room(matrix, n, capacity).ok().map(|factor| (factor, jitter))
+        let mut matrix = Triangle::zeros(x.len());
+        gram(covariance, x, &mut pool, |j, column| {
+            column[0] += noise[j] + jitter * scale;
+            matrix.set_column(j, column);
+        });
+        Cholesky::of(matrix).ok().map(|factor| (factor, jitter))
     })
 }
 
-/// The lower triangle of K(x, x), columns `stride` apart, with `noise` added to its diagonal.
+/// K(x, x), column after column, each from the diagonal on and in memory that may be changed.
 pub(super) fn gram(
     covariance: &dyn Covariance,
     x: &Rows,
-    noise: &[f64],
-    out: &mut [f64],
-    stride: usize,
     pool: &mut Pool,
+    mut take: impl FnMut(usize, &mut [f64]),
 ) {
     let n = x.len();
-    let mut z = pool.take(x.dim());
+    let (mut z, mut column) = (pool.take(x.dim()), pool.take(n));
     for j in 0..n {
         x.copy_point(j, &mut z);
-        covariance.values(
-            Against { x: x.view().from(j), z: &z },
-            &mut out[j * stride + j..j * stride + n],
-            pool,
-        );
-        out[j * stride + j] += noise[j];
+        let column = &mut column[j..];
+        covariance.values(Against { x: x.view().from(j), z: &z }, column, pool);
+        take(j, column);
     }
+    pool.give(column);
     pool.give(z);
 }
 
@@ -108,9 +105,7 @@ pub(super) struct Exact {
 
 impl Exact {
     pub(super) fn new(covariance: &dyn Covariance, x: &Rows, y: &[f64], noise: Vec<f64>) -> Option<Self> {
-        let mut pool = Pool::default();
-        let fill = |matrix: &mut [f64], stride| gram(covariance, x, &noise, matrix, stride, &mut pool);
-        let (factor, jitter) = factorize(x.len(), mean_diagonal(covariance, x), fill)?;
+        let (factor, jitter) = factorize(covariance, x, &noise)?;
         let mut exact = Exact { factor, half: Vec::new(), weights: Vec::new(), noise, jitter };
         exact.solve(y);
         exact.weights.iter().all(|w| w.is_finite()).then_some(exact)
@@ -219,10 +214,7 @@ impl Inducing {
     ) -> Option<Self> {
         let (n, m, dim, mut pool) = (x.len(), chosen.len(), x.dim(), Pool::default());
         let points = x.select(chosen);
-        let nothing = vec![0.0; m];
-        let fill =
-            |matrix: &mut [f64], stride| gram(covariance, &points, &nothing, matrix, stride, &mut pool);
-        let (prior, jitter) = factorize(m, mean_diagonal(covariance, &points), fill)?;
+        let (prior, jitter) = factorize(covariance, &points, &vec![0.0; m])?;
 
         // B must not be so large that rounding drowns the one in it: |V Vᵀ| ≤ Σ k(xᵢ, xᵢ)/Nᵢ.
         let least = LEAST_NOISE.max(1e-12 * n as f64 * mean_diagonal(covariance, x));
@@ -247,20 +239,33 @@ impl Inducing {
                 }
             }
             prior.solve_lower(v, count);
-            dense::add_self_product(&mut b, Matrix::new(v, m, count), 1.0);
+            add_products(v, m, &mut b);
             for (i, column) in v.chunks_exact(m).enumerate() {
                 let scaled = y[start + i] / noise[start + i].max(least).sqrt();
                 axpy(scaled, column, &mut right);
             }
             start += count;
         }
-        let inner = Cholesky::new(b, m).ok()?;
+        let inner = Cholesky::new(&b, m).ok()?;
         inner.solve_lower(&mut right, 1);
         inner.solve_transposed(&mut right, 1);
         prior.solve_transposed(&mut right, 1);
         let inducing = Inducing { points, prior, inner, weights: right, jitter };
         inducing.weights.iter().all(|w| w.is_finite()).then_some(inducing)
     }
+}
+
+/// Adds V Vᵀ to the lower triangle of B, both column-major; V has m rows.
+fn add_products(v: &[f64], m: usize, b: &mut [f64]) {
+    let count = v.len() / m;
+    let mut rows = vec![0.0; v.len()];
+    for (i, row) in rows.chunks_exact_mut(count).enumerate() {
+        for (k, value) in row.iter_mut().enumerate() {
+            *value = v[k * m + i];
+        }
+    }
+    let mut memory = vec![0.0; Block::room(count, m)];
+    Block::pack(&rows, count, m, &mut memory).add_gram(1.0, b);
 }
 
 /// Chooses `count` of the points so that each is the one the chosen ones tell least about: a pivoted Cholesky factorisation.
@@ -394,49 +399,41 @@ impl Conditioning {
         }
     }
 
-    /// Scratch numbers for each column that [`reduce`](Self::reduce) needs beside it.
-    fn extra(&self) -> usize {
-        match self {
-            Conditioning::Exact(_) => 0,
-            Conditioning::Inducing(inducing) => inducing.inner.len(),
-        }
-    }
-
-    /// kᵀ A k for each column k of `block`, which becomes A k if `weights` is set, and is spoiled if not.
-    pub(super) fn reduce(&self, block: &mut [f64], weights: bool, out: &mut [f64], pool: &mut Pool) {
+    /// kᵀ A k for each column of `k`, and A k into `weights` if it is given.
+    pub(super) fn reduce(&self, k: &[f64], weights: Option<&mut [f64]>, out: &mut [f64], pool: &mut Pool) {
         let columns = out.len();
+        let basis = match self {
+            Conditioning::Exact(exact) => &exact.factor,
+            Conditioning::Inducing(inducing) => &inducing.prior,
+        };
+        let room = Block::room(basis.len(), columns);
+        let mut memory = pool.take(room);
+        let mut v = Block::pack(k, basis.len(), columns, &mut memory);
+        v.solve(basis.lower());
+        v.square_norms(out);
         match self {
-            Conditioning::Exact(exact) => {
-                let n = exact.factor.len();
-                // Without data there are no columns to go through, and `out` is memory that was used before.
-                out.fill(0.0);
-                exact.factor.solve_lower(block, columns);
-                for (out, v) in out.iter_mut().zip(block.chunks_exact(n.max(1))) {
-                    *out = vector::dot(v, v);
-                }
-                if weights {
-                    exact.factor.solve_transposed(block, columns);
-                }
-            }
+            Conditioning::Exact(_) if weights.is_none() => {}
+            Conditioning::Exact(_) => v.solve_transposed(basis.lower()),
             Conditioning::Inducing(inducing) => {
-                let m = inducing.prior.len();
-                inducing.prior.solve_lower(block, columns);
-                let mut u = pool.take(self.extra() * columns);
-                u.copy_from_slice(block);
-                inducing.inner.solve_lower(&mut u, columns);
-                for ((out, v), u) in out.iter_mut().zip(block.chunks_exact(m)).zip(u.chunks_exact(m)) {
-                    *out = vector::dot(v, v) - vector::dot(u, u);
+                let (mut copy, mut squares) = (pool.take(room), pool.take(columns));
+                copy.copy_from_slice(v.numbers());
+                let mut u = Block::over(&mut copy, basis.len(), columns);
+                u.solve(inducing.inner.lower());
+                u.square_norms(&mut squares);
+                axpy(-1.0, &squares, out);
+                if weights.is_some() {
+                    u.solve_transposed(inducing.inner.lower());
+                    axpy(-1.0, u.numbers(), v.numbers_mut());
+                    v.solve_transposed(basis.lower());
                 }
-                if weights {
-                    inducing.inner.solve_transposed(&mut u, columns);
-                    for (v, u) in block.iter_mut().zip(&u) {
-                        *v -= u;
-                    }
-                    inducing.prior.solve_transposed(block, columns);
-                }
-                pool.give(u);
+                pool.give(squares);
+                pool.give(copy);
             }
         }
+        if let Some(weights) = weights {
+            v.unpack(weights);
+        }
+        pool.give(memory);
     }
 
     /// L⁻¹ k in place of each of the `columns` k of `block`; through inducing points also R⁻¹ L⁻¹ k, appended to `second`.
@@ -456,22 +453,23 @@ impl Conditioning {
     pub(super) fn covariance(&self, covariance: &dyn Covariance, x: &Rows, z: Points<'_>, out: &mut [f64]) {
         let (count, mut pool) = (z.len(), Pool::default());
         let queries = Rows::from_points(z);
-        gram(covariance, &queries, &vec![0.0; count], out, count, &mut pool);
-        let mut v = cross(covariance, self.basis(x), z, &mut pool);
+        gram(covariance, &queries, &mut pool, |j, column| {
+            out[j * count + j..(j + 1) * count].copy_from_slice(column);
+        });
+        let v = cross(covariance, self.basis(x), z, &mut pool);
+        let n = self.basis(x).len();
+        let mut memory = vec![0.0; Block::room(n, count)];
+        let mut v = Block::pack(&v, n, count, &mut memory);
         match self {
             Conditioning::Exact(exact) => {
-                let n = exact.factor.len();
-                if n > 0 {
-                    exact.factor.solve_lower(&mut v, count);
-                    dense::add_self_product(out, Matrix::new(&v, n, count).transposed(), -1.0);
-                }
+                v.solve(exact.factor.lower());
+                v.add_gram(-1.0, out);
             }
             Conditioning::Inducing(inducing) => {
-                let m = inducing.prior.len();
-                inducing.prior.solve_lower(&mut v, count);
-                dense::add_self_product(out, Matrix::new(&v, m, count).transposed(), -1.0);
-                inducing.inner.solve_lower(&mut v, count);
-                dense::add_self_product(out, Matrix::new(&v, m, count).transposed(), 1.0);
+                v.solve(inducing.prior.lower());
+                v.add_gram(-1.0, out);
+                v.solve(inducing.inner.lower());
+                v.add_gram(1.0, out);
             }
         }
         for j in 0..count {
@@ -510,8 +508,13 @@ impl Conditioning {
 
     /// I(y; f) = ½ ln det(I + N⁻¹ K) = Σ ln(Lᵢᵢ/√Nᵢ). Through inducing points ½ ln det B, which is at most that.
     pub(super) fn information_gain(&self) -> f64 {
+        self.information_gain_from(0)
+    }
+
+    /// What the points from number `known` on, which were [appended](Self::append), have added to it.
+    pub(super) fn information_gain_from(&self, known: usize) -> f64 {
         match self {
-            Conditioning::Exact(exact) => (0..exact.factor.len())
+            Conditioning::Exact(exact) => (known..exact.factor.len())
                 .map(|i| {
                     (exact.factor.pivot(i) / exact.noise[i].max(LEAST_NOISE * LEAST_NOISE).sqrt())
                         .ln()

@@ -499,19 +499,26 @@ impl StatisticalModel for GaussianProcess {
         if new.is_empty() {
             return Ok(());
         }
-        let before = self.information_gain();
+        let known = self.state.x.len();
         let mut data = self.data.clone();
         data.append(new)?;
         let mut forgotten = self.forgotten.clone();
         forgotten.resize(data.len(), 1.0);
-        if !self.append(&data, &forgotten)? {
+        let gained: Vec<f64> = if self.append(&data, &forgotten)? {
+            self.state.outputs.iter().map(|o| o.conditioned.information_gain_from(known)).collect()
+        } else {
+            let before = self.information_gain();
             let fresh = if self.data.is_empty() { self.standardized(&data)? } else { self.state.frame() };
             self.state = self.condition(&data, &forgotten, fresh, &self.hyper())?;
-        }
+            self.information_gain()
+                .iter()
+                .zip(before)
+                .map(|(after, before)| (after - before).max(0.0))
+                .collect()
+        };
         (self.data, self.forgotten) = (data, forgotten);
-        let after = self.information_gain();
-        for ((sum, after), before) in self.accumulated_gain.iter_mut().zip(after).zip(before) {
-            *sum += (after - before).max(0.0);
+        for (sum, gained) in self.accumulated_gain.iter_mut().zip(gained) {
+            *sum += gained;
         }
         self.refresh_confidence();
         Ok(())

@@ -11,29 +11,39 @@ use super::conditioning::gram;
 use super::kernels::{Against, Kernel};
 use super::pool::Pool;
 use super::targets::Targets;
-use crate::linalg::dense::{self, Matrix};
-use crate::linalg::{Rows, vector};
+use crate::linalg::Rows;
+use crate::linalg::panels::{self, Block, GRAM_COLUMNS, Inverse, Lower, Triangle, WIDTH};
 
 /// The data of one output with the memory that evaluations need.
 pub(super) struct Likelihood<'a> {
     kernel: &'a dyn Kernel,
     x: &'a Rows,
     targets: &'a Targets,
-    /// K + N, its factor, and its inverse, one after the other.
-    matrix: Vec<f64>,
-    inverse: Vec<f64>,
+    /// The lower triangle of K, column after column: the gradient needs it again.
+    kernel_matrix: Vec<f64>,
+    /// K + N, then its factor L.
+    factor: Triangle,
+    reciprocals: Vec<f64>,
+    /// L⁻¹
+    inverse: Inverse,
+    /// A few columns of α αᵀ − (K + N)⁻¹.
+    columns: Vec<f64>,
     pool: Pool,
 }
 
 impl<'a> Likelihood<'a> {
     pub(super) fn new(kernel: &'a dyn Kernel, x: &'a Rows, targets: &'a Targets) -> Self {
-        let size = x.len() * x.len();
+        let n = x.len();
+        let inverse = Inverse::zeros(n);
         Likelihood {
             kernel,
             x,
             targets,
-            matrix: vec![0.0; size],
-            inverse: vec![0.0; size],
+            kernel_matrix: vec![0.0; n * (n + 1) / 2],
+            factor: Triangle::zeros(n),
+            reciprocals: Vec::new(),
+            columns: vec![0.0; inverse.gram().room()],
+            inverse,
             pool: Pool::default(),
         }
     }
@@ -58,7 +68,14 @@ impl<'a> Likelihood<'a> {
         for (noise, own) in noise.iter_mut().zip(&self.targets.noise) {
             *noise = own * factor;
         }
-        gram(&*covariance, self.x, &noise, &mut self.matrix, n, &mut self.pool);
+        let (factor, mut rest) = (&mut self.factor, &mut self.kernel_matrix[..]);
+        gram(&*covariance, self.x, &mut self.pool, |j, column| {
+            let (kept, after) = std::mem::take(&mut rest).split_at_mut(column.len());
+            kept.copy_from_slice(column);
+            rest = after;
+            column[0] += noise[j];
+            factor.set_column(j, column);
+        });
         let factorized = self.factorize();
         let value = factorized.map(|(value, alpha)| {
             let (constant, slope) = self.targets.log_change(log_noise);
@@ -76,22 +93,15 @@ impl<'a> Likelihood<'a> {
     /// Factorises the matrix in place; the value without the constant of merged copies, and α.
     fn factorize(&mut self) -> Option<(f64, Vec<f64>)> {
         let n = self.x.len();
-        dense::cholesky(&mut self.matrix, n, n).ok()?;
-        let mut log_determinant = 0.0;
-        for i in 0..n {
-            let pivot = self.matrix[i * n + i];
-            if !(pivot > 0.0 && pivot.is_finite()) {
-                return None;
-            }
-            log_determinant += 2.0 * pivot.ln();
-        }
-        let mut alpha = self.pool.take(n);
-        alpha.copy_from_slice(&self.targets.y);
-        let l = Matrix::new(&self.matrix, n, n);
-        dense::solve_lower(l, &mut alpha, 1);
-        let square = vector::dot(&alpha, &alpha);
-        dense::solve_lower_transposed(l, &mut alpha, 1);
-        Some((-0.5 * (square + log_determinant + n as f64 * std::f64::consts::TAU.ln()), alpha))
+        panels::factorize(&mut self.factor, &mut self.reciprocals).ok()?;
+        let log_determinant = 2.0 * (0..n).map(|i| self.factor.get(i, i).ln()).sum::<f64>();
+        let mut memory = self.pool.take(Block::room(n, 1));
+        let mut alpha = Block::pack(&self.targets.y, n, 1, &mut memory);
+        let (l, mut square) = (Lower::new(&self.factor, &self.reciprocals), [0.0]);
+        alpha.solve(l);
+        alpha.square_norms(&mut square);
+        alpha.solve_transposed(l);
+        Some((-0.5 * (square[0] + log_determinant + n as f64 * std::f64::consts::TAU.ln()), memory))
     }
 
     fn gradient(
@@ -102,28 +112,29 @@ impl<'a> Likelihood<'a> {
         out: &mut [f64],
     ) {
         let n = self.x.len();
-        dense::invert_lower(Matrix::new(&self.matrix, n, n), &mut self.inverse);
-        dense::lower_gram(Matrix::new(&self.inverse, n, n), &mut self.matrix);
+        self.inverse.assign(Lower::new(&self.factor, &self.reciprocals));
         out.fill(0.0);
         let (parameters, noise_slope) = out.split_at_mut(out.len() - 1);
-        let pool = &mut self.pool;
-        let (mut z, mut k, mut w) = (pool.take(self.x.dim()), pool.take(n), pool.take(n));
+        let (gram, pool) = (self.inverse.gram(), &mut self.pool);
+        let mut z = pool.take(self.x.dim());
+        let mut kernel_columns = &self.kernel_matrix[..];
         for j in 0..n {
-            let inverse = &self.matrix[j * n + j..(j + 1) * n];
-            let (k, w) = (&mut k[j..], &mut w[j..]);
+            if j % GRAM_COLUMNS == 0 {
+                gram.negative(j / WIDTH, &mut self.columns);
+            }
+            let w = &mut self.columns[j % GRAM_COLUMNS * gram.rows()..][j..n];
             // The matrix is symmetric: what stands below the diagonal counts twice.
-            for ((w, a), inverse) in w.iter_mut().zip(&alpha[j..]).zip(inverse) {
-                *w = alpha[j] * a - inverse;
+            for (w, a) in w.iter_mut().zip(&alpha[j..]) {
+                *w += alpha[j] * a;
             }
             w[0] *= 0.5;
             noise_slope[0] += w[0] * noise[j];
+            let (k, after) = kernel_columns.split_at(n - j);
+            kernel_columns = after;
             self.x.copy_point(j, &mut z);
             let pair = Against { x: self.x.view().from(j), z: &z };
-            covariance.values(pair, k, pool);
             covariance.parameter_gradient(pair, k, w, parameters, pool);
         }
-        pool.give(w);
-        pool.give(k);
         pool.give(z);
     }
 }

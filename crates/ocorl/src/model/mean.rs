@@ -128,7 +128,7 @@ fn least_squares(points: Points<'_>, derivatives: &Blocks) -> Vec<f64> {
     let entry = |a: usize, b: usize| (0..count).map(|i| standard(i, a) * standard(i, b)).sum::<f64>();
     let matrix = (0..n * n).map(|e| entry(e % n, e / n) + f64::from(e % n == e / n) * RIDGE * count as f64);
     let mut coefficients = vec![0.0; outputs * (n + 1)];
-    let Ok(factor) = Cholesky::new(matrix.collect(), n) else { return coefficients };
+    let Ok(factor) = Cholesky::new(&matrix.collect::<Vec<_>>(), n) else { return coefficients };
     for (j, row) in coefficients.chunks_exact_mut(n + 1).enumerate() {
         let average = (0..count).map(|i| derivatives.at(i)[j] / count as f64).sum::<f64>();
         for d in 0..n {

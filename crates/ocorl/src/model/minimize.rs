@@ -37,9 +37,18 @@ impl std::fmt::Display for Status {
 pub(super) struct Minimum {
     pub(super) point: Vec<f64>,
     pub(super) value: f64,
+    /// The least value after the first few evaluations, by which searches are compared.
+    pub(super) early: f64,
     /// How many evaluations it took.
     pub(super) evaluations: usize,
     pub(super) status: Status,
+}
+
+impl Minimum {
+    /// The end of a search that is not compared with others.
+    pub(super) fn at(point: Vec<f64>, value: f64, evaluations: usize, status: Status) -> Self {
+        Minimum { point, value, early: value, evaluations, status }
+    }
 }
 
 /// When to stop.
@@ -57,12 +66,27 @@ const HOPELESS: f64 = 1e6;
 
 /// Minimises `f` (value, gradient into its second argument; `None` where it cannot be evaluated) from `start`.
 pub(super) fn minimize(f: &mut Function<'_>, start: &[f64], bounds: &[(f64, f64)], stop: Stop) -> Minimum {
+    minimize_beside(f, start, bounds, stop, None)
+}
+
+/// The same, given up when it seems that it ends no lower than `rival`: when it has come to the rival's place from above, or when it is
+/// above the rival's end and was behind the rival at the same age.
+pub(super) fn minimize_beside(
+    f: &mut Function<'_>,
+    start: &[f64],
+    bounds: &[(f64, f64)],
+    stop: Stop,
+    rival: Option<&Minimum>,
+) -> Minimum {
     let (best, used) = (RefCell::new((f64::INFINITY, start.to_vec())), Cell::new(0));
+    let early = Cell::new(f64::INFINITY);
     let problem = Counted {
         f: RefCell::new(f),
         best: &best,
         used: &used,
         budget: stop.evaluations,
+        rival,
+        early: &early,
         lower: bounds.iter().map(|b| b.0).collect(),
         upper: bounds.iter().map(|b| b.1).collect(),
     };
@@ -85,7 +109,7 @@ pub(super) fn minimize(f: &mut Function<'_>, start: &[f64], bounds: &[(f64, f64)
             _ => Status::Stalled,
         },
     };
-    Minimum { point, value, evaluations: used.get(), status }
+    Minimum { point, value, early: early.get(), evaluations: used.get(), status }
 }
 
 /// Minimises `f` from a start near the minimum, where the Hessian is about `hessian` (p × p): projected BFGS steps within the bounds.
@@ -104,10 +128,9 @@ pub(super) fn refine(
     let mut gradient = vec![0.0; p];
     let mut evaluations = 1;
     let Some(mut value) = f(&x, &mut gradient).filter(|v| v.is_finite()) else {
-        return Minimum { point: x, value: f64::INFINITY, evaluations, status: Status::Failed };
+        return Minimum::at(x, f64::INFINITY, evaluations, Status::Failed);
     };
-    let end =
-        |x: &[f64], value, evaluations, status| Minimum { point: x.to_vec(), value, evaluations, status };
+    let end = |x: &[f64], value, evaluations, status| Minimum::at(x.to_vec(), value, evaluations, status);
     loop {
         // A variable that its bound holds back is left out.
         let free: Vec<usize> = (0..p)
@@ -161,7 +184,7 @@ fn newton_step(hessian: &[f64], p: usize, free: &[usize], gradient: &[f64]) -> V
     let mut ridge = 1e-8 * size;
     loop {
         let entry = |e: usize| hessian[free[e / m] * p + free[e % m]] + f64::from(e / m == e % m) * ridge;
-        if let Ok(factor) = Cholesky::new((0..m * m).map(entry).collect(), m) {
+        if let Ok(factor) = Cholesky::new(&(0..m * m).map(entry).collect::<Vec<_>>(), m) {
             let mut step: Vec<f64> = free.iter().map(|&i| -gradient[i]).collect();
             factor.solve_lower(&mut step, 1);
             factor.solve_transposed(&mut step, 1);
@@ -228,8 +251,29 @@ struct Counted<'a> {
     best: &'a RefCell<(f64, Vec<f64>)>,
     used: &'a Cell<usize>,
     budget: usize,
+    rival: Option<&'a Minimum>,
+    early: &'a Cell<f64>,
     lower: Vec<f64>,
     upper: Vec<f64>,
+}
+
+/// A search within this distance of its rival, largest entry of the difference, has come to the same place: a third in log space.
+const SAME_PLACE: f64 = 0.3;
+
+/// The age, in evaluations, at which two searches are compared.
+const AGE: usize = 12;
+
+impl Counted<'_> {
+    /// Whether it is plain that the rival wins.
+    fn outdone(&self) -> bool {
+        let Some(rival) = self.rival else { return false };
+        let (best, used) = (self.best.borrow(), self.used.get());
+        if used == 0 || best.0 <= rival.value {
+            return false;
+        }
+        let apart = best.1.iter().zip(&rival.point).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        apart < SAME_PLACE || used >= AGE && self.early.get() > rival.early
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -262,7 +306,7 @@ impl Gradient for Counted<'_> {
     }
 
     fn cost_and_gradient(&self, x: &Vec<f64>) -> Result<(f64, Vec<f64>), Exhausted> {
-        if self.used.get() >= self.budget {
+        if self.used.get() >= self.budget || self.outdone() {
             return Err(Exhausted);
         }
         self.used.set(self.used.get() + 1);
@@ -276,6 +320,9 @@ impl Gradient for Counted<'_> {
         let mut best = self.best.borrow_mut();
         if value < best.0 {
             *best = (value, x.clone());
+            if self.used.get() <= AGE {
+                self.early.set(value);
+            }
         }
         Ok((value, gradient))
     }
@@ -317,6 +364,31 @@ mod tests {
         let first = hessian(&mut f, &start, &walls).unwrap();
         let end = refine(&mut f, &start, first, &walls, STOP);
         assert!((end.point[0] - 0.8).abs() < 1e-12 && (end.point[1] - 0.64).abs() < 1e-7, "{end:?}");
+    }
+
+    #[test]
+    fn a_search_that_its_rival_outdoes_is_given_up_and_a_better_one_is_not() {
+        // Two valleys, at −2 and at 2, the second lower; and a slope that hardly falls.
+        let mut valleys = |x: &[f64], g: &mut [f64]| {
+            let (a, b) = (x[0] + 2.0, x[0] - 2.0);
+            let (p, q) = ((-a * a).exp(), 2.0 * (-b * b).exp());
+            g[0] = 2.0 * a * p + 2.0 * b * q;
+            Some(-p - q)
+        };
+        let bounds = [(-10.0, 10.0)];
+        let left = minimize(&mut valleys, &[-2.5], &bounds, STOP);
+        let right = minimize(&mut valleys, &[2.4], &bounds, STOP);
+        assert!(right.value < left.value - 0.9);
+        let again = minimize_beside(&mut valleys, &[2.4], &bounds, STOP, Some(&left));
+        assert_eq!((again.point, again.status), (right.point.clone(), right.status));
+        let same = minimize_beside(&mut valleys, &[2.4], &bounds, STOP, Some(&right));
+        assert!(same.evaluations < right.evaluations && same.value > right.value, "{same:?}");
+        let mut slope = |x: &[f64], g: &mut [f64]| {
+            g[0] = -1e-3;
+            Some(10.0 - 1e-3 * x[0])
+        };
+        let slow = minimize_beside(&mut slope, &[0.0], &[(-1e3, 1e3)], STOP, Some(&right));
+        assert!(slow.evaluations <= AGE && slow.value > right.value, "{slow:?}");
     }
 
     #[test]

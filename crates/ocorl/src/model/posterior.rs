@@ -98,9 +98,9 @@ impl GaussianProcess {
         let basis = output.conditioned.basis(&self.state.x);
         let (n, dim, jacobian) = (basis.len(), self.state.space.dim(), query == Query::All);
         let (mut gradient, mut reduction) = (pool.take(dim), pool.take(z.len()));
-        let mut block = pool.take(k.len());
-        block.copy_from_slice(k);
-        output.conditioned.reduce(&mut block, jacobian, &mut reduction, pool);
+        // Both Jacobians need A k, the standard deviation alone does not.
+        let mut weights = pool.take(if jacobian { k.len() } else { 0 });
+        output.conditioned.reduce(k, jacobian.then_some(&mut weights[..]), &mut reduction, pool);
         for i in 0..z.len() {
             let point = &mapped[i * dim..(i + 1) * dim];
             let prior = output.covariance.diagonal(point);
@@ -122,7 +122,7 @@ impl GaussianProcess {
             if variance > least {
                 gradient.fill(0.0);
                 let pair = Against { x: basis.view(), z: point };
-                let (column, weights) = (&k[i * n..(i + 1) * n], &block[i * n..(i + 1) * n]);
+                let (column, weights) = (&k[i * n..(i + 1) * n], &weights[i * n..(i + 1) * n]);
                 output.covariance.input_gradient(pair, column, weights, &mut gradient, pool);
                 for g in &mut gradient {
                     *g *= -2.0;
@@ -131,7 +131,7 @@ impl GaussianProcess {
                 self.state.space.add_pull_back(z.at(i), &gradient, scale / (2.0 * sigma), out);
             }
         }
-        pool.give(block);
+        pool.give(weights);
         pool.give(reduction);
         pool.give(gradient);
     }

@@ -3,13 +3,14 @@
 //! maximise  Σ_j ln p(y_j | θ, ν_j) − Σ_p ½ ((θ_p − m_p)/s_p)²  over kernel parameters θ (and noise factors ν, if they are learned)
 //!
 //! - Several starts: the parameters of last time, the kernel's own two starts, and seeded draws from the prior; the best end is kept.
+//!   A start that falls behind the best before it is given up.
 //! - Much data: every start is followed on a small random part of the data first; the best end and the curvature there are what the
 //!   search on the next larger part begins with, so that few evaluations (n³ each) see all data.
 //! - Divided by the number of points, so that tolerances mean the same for any amount of data.
 
 use super::kernels::{Kernel, Parameter};
 use super::likelihood::Likelihood;
-use super::minimize::{Function, Minimum, Stop, hessian, minimize, refine};
+use super::minimize::{Function, Minimum, Stop, hessian, minimize, minimize_beside, refine};
 use super::targets::Targets;
 use crate::linalg::Rows;
 use crate::random::{Rng, Stream};
@@ -99,12 +100,11 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
     let free = if group.learn_noise { parameters.len() } else { kernel_count };
     let search = Search { group, settings, parameters: &parameters[..free], kernel_count };
 
-    let mut starts = vec![group.last[..free].to_vec()];
-    for k in 0..2 {
-        let own = parameters[..free].iter().map(|p| p.starts[k]).collect();
-        if !starts.contains(&own) {
-            starts.push(own);
-        }
+    // The lively start first: it gets on faster, and those that fall behind are given up.
+    let own = |k: usize| parameters[..free].iter().map(|p: &Parameter| p.starts[k]).collect::<Vec<f64>>();
+    let mut starts = vec![group.last[..free].to_vec(), own(1), own(0)];
+    if starts[0] == starts[1] || starts[0] == starts[2] {
+        starts.remove(0);
     }
     let mut rng = stream.child("restarts").rng();
     starts.extend(
@@ -185,7 +185,7 @@ impl Search<'_> {
             };
             let stop = self.stop(level == 0);
             ends = match curvature.take() {
-                None => starts.iter().map(|start| minimize(&mut objective, start, &bounds, stop)).collect(),
+                None => race(&mut objective, starts, &bounds, stop),
                 Some(hessian) => vec![refined(&mut objective, &ends, hessian, &bounds, stop)],
             };
             ends.retain(|end| end.status != Status::Failed);
@@ -196,12 +196,8 @@ impl Search<'_> {
             }
             evaluations += used;
         }
-        let failed = || Minimum {
-            point: starts[0].clone(),
-            value: f64::INFINITY,
-            evaluations: 0,
-            status: Status::Failed,
-        };
+        let last = || self.group.last[..self.parameters.len()].to_vec();
+        let failed = || Minimum::at(last(), f64::INFINITY, 0, Status::Failed);
         (ends.into_iter().next().unwrap_or_else(failed), evaluations)
     }
 
@@ -244,6 +240,22 @@ impl Search<'_> {
         }
         Some(value * scale)
     }
+}
+
+/// Follows one start after the other, each as long as it may end lower than the best before it.
+fn race(
+    objective: &mut Function<'_>,
+    starts: &[Vec<f64>],
+    bounds: &[(f64, f64)],
+    stop: Stop,
+) -> Vec<Minimum> {
+    let mut ends: Vec<Minimum> = Vec::new();
+    for start in starts {
+        let finite = ends.iter().filter(|end| end.status != Status::Failed);
+        let best = finite.min_by(|a, b| a.value.total_cmp(&b.value));
+        ends.push(minimize_beside(objective, start, bounds, stop, best));
+    }
+    ends
 }
 
 /// The better of two ends on a smaller part, refined on this one. Should it stall, the search goes on without the curvature.
