@@ -4,7 +4,7 @@ use ocorl::linalg::Points;
 use ocorl::measurements::Measurements;
 use ocorl::model::kernels::{Kernel, Linear, Matern52, Product, Rbf, Scale, Sum};
 use ocorl::model::{GaussianProcess, Mean, Physics, Posterior, Query, Settings, StatisticalModel};
-use ocorl::plan::{Guess, Ilqr, Problem, uniform_grid};
+use ocorl::plan::{ForwardPass, Guess, Ilqr, Problem, Settings as PlanSettings, uniform_grid};
 use ocorl::random::Stream;
 use ocorl::simulate::Policy;
 use ocorl::system::Benchmark;
@@ -16,15 +16,18 @@ fn solving_again_allocates_nothing() {
     for b in Benchmark::of_the_paper() {
         let times = uniform_grid(b.task.horizon, 40);
         let problem = Problem::of(&b.task, &times);
-        let (mut f, mut ilqr) = (b.dynamics(), Ilqr::default());
-        let controls = b.task.safe_control.repeat(40);
-        let mut solve =
-            || ilqr.solve(f.as_mut(), &problem, Guess { controls: &controls, states: None }).unwrap();
-        solve();
-        let counted = allocation_counter::measure(|| {
+        for forward in [ForwardPass::Rollout, ForwardPass::Batch] {
+            let (mut f, mut ilqr) =
+                (b.dynamics(), Ilqr::new(PlanSettings { forward, ..PlanSettings::default() }));
+            let controls = b.task.safe_control.repeat(40);
+            let mut solve =
+                || ilqr.solve(f.as_mut(), &problem, Guess { controls: &controls, states: None }).unwrap();
             solve();
-        });
-        assert_eq!(counted.count_total, 0, "{}", b.name);
+            let counted = allocation_counter::measure(|| {
+                solve();
+            });
+            assert_eq!(counted.count_total, 0, "{} {forward:?}", b.name);
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use super::settings::PlanSettings;
 use crate::explore::{Exploration, Imagined};
 use crate::linalg::Blocks;
-use crate::plan::{self, Plan, PlanError, Problem, Start, Transcription, best_of, better, uniform_grid};
+use crate::plan::{
+    self, ForwardPass, Plan, PlanError, Problem, Start, Transcription, best_of, better, uniform_grid,
+};
 use crate::random::Stream;
 use crate::system::Task;
 
@@ -72,12 +74,18 @@ impl Planning<'_> {
             return Ok(Planned { mean_cost: best.cost, plan: best, iterations });
         }
         let extra = imagined.hallucinated_controls();
-        let mut starts = vec![Start { controls: widen(&best.controls, extra), states: None }];
-        if let Some(last) = last.filter(|p| p.controls.size() == nu + extra) {
-            starts.push(warm(last, last.controls.clone()));
+        let again = last.filter(|p| p.controls.size() == nu + extra).map(|p| warm(p, p.controls.clone()));
+        let mut plan = match again {
+            Some(again) => count(self.search(imagined, &fine, &[again])),
+            None => Err(PlanError::NoIntervals { nodes: 0 }),
+        };
+        if plan.as_ref().map_or(true, |p| p.cost > best.cost) {
+            // With η = 0 the mean plan's states are a trajectory of the optimistic model as well.
+            let states = (extra > 0).then(|| best.states.clone());
+            let from_mean = Start { controls: widen(&best.controls, extra), states };
+            plan = better(plan, count(self.search(imagined, &fine, &[from_mean])));
         }
-        let plan = count(self.search(imagined, &fine, &starts))?;
-        Ok(Planned { plan, mean_cost: best.cost, iterations })
+        Ok(Planned { plan: plan?, mean_cost: best.cost, iterations })
     }
 
     /// Where the search begins without a plan: the safe control, and smooth random controls about as large as those seen so far.
@@ -112,6 +120,12 @@ impl Planning<'_> {
             max_iterations: self.settings.max_iterations,
             gradient_tolerance: 1e-6,
             cost_tolerance: 1e-7,
+            // σ is costly at one point after the other; μ is not.
+            forward: if imagined.hallucinated_controls() > 0 {
+                ForwardPass::Batch
+            } else {
+                ForwardPass::Rollout
+            },
             ..plan::Settings::default()
         };
         best_of(&|| imagined.dynamics(), &problem, &search, starts)

@@ -14,10 +14,11 @@ mod box_qp;
 mod ilqr;
 mod riccati;
 mod rollout;
+mod shooting;
 mod starts;
 mod transcription;
 
-pub use ilqr::{Ilqr, Settings, Summary};
+pub use ilqr::{ForwardPass, Ilqr, Settings, Summary};
 pub use starts::{Start, best_of, better};
 pub use transcription::{Quadrature, Transcription};
 

@@ -46,7 +46,9 @@ pub(super) struct Solution {
     pub(super) feedforward: Blocks,
     /// K_k as gradients ∇ₓuⱼ.
     pub(super) gains: Blocks,
-    composed: IntervalModel,
+    /// V_x and then V_xx of the node after each interval; kept if there are gaps.
+    pub(super) values: Blocks,
+    pub(super) composed: IntervalModel,
     limited: LimitedStep,
 }
 
@@ -83,6 +85,7 @@ impl Solution {
     pub(super) fn resize(&mut self, nx: usize, nu: usize, intervals: usize, transcription: &Transcription) {
         self.feedforward.resize(nu, intervals);
         self.gains.resize(nx * nu, intervals);
+        self.values.resize(nx + nx * nx, intervals);
         self.composed.resize(nx, nx + nu, transcription.integrator.tableau().b.len());
         self.limited.box_qp.resize(nu);
         self.limited.lower.resize(nu, 0.0);
@@ -107,7 +110,7 @@ struct Model<S: Shape> {
 ///
 /// The sums are taken over the factors as the batch calls left them; unit and scale are applied to the results.
 #[derive(Clone, Copy)]
-struct Interval<'a> {
+pub(super) struct Interval<'a> {
     /// ∇F_i, one after the other.
     jacobian: &'a [f64],
     unit: f64,
@@ -120,7 +123,7 @@ struct Interval<'a> {
 impl<'a> Interval<'a> {
     /// With one stage (Euler) F = x + h f and l = h c; with more, what they were composed to.
     #[inline(always)]
-    fn new<S: Shape>(shape: S, stages: &Stages<'a>, composed: &'a IntervalModel) -> Self {
+    pub(super) fn new<S: Shape>(shape: S, stages: &Stages<'a>, composed: &'a IntervalModel) -> Self {
         let (nx, nz) = (shape.nx(), shape.nz());
         let (single, h) = (stages.weights.len() == 1, stages.length);
         let (jacobian, gradient, hessian) = if single {
@@ -136,6 +139,16 @@ impl<'a> Interval<'a> {
             hessian: &hessian[..nz * nz],
             weight: if single { h * stages.weights[0] } else { 1.0 },
         }
+    }
+
+    /// F_z z into `next`; returns ∇l · z.
+    #[inline(always)]
+    pub(super) fn push_forward<S: Shape>(&self, shape: S, z: &[f64], next: &mut [f64]) -> f64 {
+        let nz = shape.nz();
+        for (i, gradient) in self.jacobian.chunks_exact(nz).enumerate() {
+            next[i] = self.unit * z[i] + self.scale * dot(gradient, z);
+        }
+        self.weight * dot(self.gradient, z)
     }
 
     /// F_xᵀ p and F_uᵀ p, plus l_x and l_u, for a row vector p on the next state.
@@ -174,7 +187,7 @@ impl Kernel for Backward<'_, '_> {
     fn run<S: Shape>(self, shape: S) -> Option<Promise> {
         let Backward { problem, around, expansion, regularization, gaps, out } = self;
         let (nx, nu) = (shape.nx(), shape.nu());
-        let Solution { feedforward, gains, composed, limited } = out;
+        let Solution { feedforward, gains, values, composed, limited } = out;
         let mut model = Model::<S>::new(shape);
         let mut value = Value::<S>::new(shape, expansion);
         let (mut factors, mut k_k, mut k_gains) =
@@ -188,6 +201,9 @@ impl Kernel for Backward<'_, '_> {
             }
             let interval = Interval::new(shape, &stages, composed);
             if gaps {
+                let (v_x, v_xx) = values.at_mut(k).split_at_mut(nx);
+                v_x.copy_from_slice(value.v_x.get());
+                v_xx.copy_from_slice(value.v_xx.get());
                 let moved = terms(nx, around.gaps.at(k), 1, value.v_xx.get(), nx);
                 let before = value.v_x.clone();
                 moved.assign(value.v_x.get_mut(), |i, s| before.get()[i] + s);
@@ -219,7 +235,12 @@ impl Kernel for Backward<'_, '_> {
 
 /// The part of the batch calls that belongs to interval `k`.
 #[inline(always)]
-fn stages<'a, S: Shape>(shape: S, problem: &Problem<'_>, e: &'a Expansion, k: usize) -> Stages<'a> {
+pub(super) fn stages<'a, S: Shape>(
+    shape: S,
+    problem: &Problem<'_>,
+    e: &'a Expansion,
+    k: usize,
+) -> Stages<'a> {
     let (nx, nz, count) = (shape.nx(), shape.nz(), e.fractions.len());
     let (from, to) = (k * count, (k + 1) * count);
     Stages {

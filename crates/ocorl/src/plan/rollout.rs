@@ -7,7 +7,7 @@ use crate::simulate::Tableau;
 use crate::system::{Bounds, Dims, Dynamics};
 
 /// A state beyond this has left any sensible problem; such a trajectory costs infinity.
-const DIVERGED: f64 = 1e12;
+pub(super) const DIVERGED: f64 = 1e12;
 
 /// A trajectory with every point at which f was evaluated on the way.
 #[derive(Clone, Debug, Default)]
@@ -169,42 +169,6 @@ fn integrate<S: Shape>(
         }
         for (stage, &b) in b.iter().enumerate() {
             axpy(step * b, &out.slopes[stage * nx..(stage + 1) * nx], x);
-        }
-    }
-}
-
-/// Integrates each interval from its own given state: the gaps of an infeasible start.
-pub(super) struct Shoot<'a, 'p> {
-    pub(super) dynamics: &'a mut dyn Dynamics,
-    pub(super) problem: &'a Problem<'p>,
-    pub(super) states: &'a [f64],
-    pub(super) out: &'a mut Rollout,
-}
-
-impl Kernel for Shoot<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Shape>(self, shape: S) {
-        let Shoot { dynamics, problem, states, out } = self;
-        let (nx, nu) = (shape.nx(), shape.nu());
-        out.states.as_mut_slice().copy_from_slice(states);
-        out.states.at_mut(0).copy_from_slice(problem.initial_state);
-        out.finite = 0;
-        out.has_gaps = true;
-        let (mut x, mut u) = (S::X::zeros(nx), S::U::zeros(nu));
-        for k in 0..problem.intervals() {
-            x.get_mut().copy_from_slice(out.states.at(k));
-            u.get_mut().copy_from_slice(out.controls.at(k));
-            integrate(shape, dynamics, problem, k, &mut x, &u, out);
-            let (gap, next) = (out.gaps.at_mut(k), out.states.at(k + 1));
-            for i in 0..nx {
-                gap[i] = x.get()[i] - next[i];
-            }
-            if !gap.iter().all(|g| g.abs() < DIVERGED) {
-                return;
-            }
-            out.finite = k + 1;
         }
     }
 }
