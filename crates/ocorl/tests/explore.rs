@@ -11,20 +11,20 @@ use std::sync::Arc;
 
 /// A model of the pendulum from a few random measurements.
 fn model(beta: f64) -> (Benchmark, Arc<dyn StatisticalModel>) {
-    let b = Benchmark::find("pendulum").unwrap();
+    let b = Benchmark::find("pendulum").expect("a sound model");
     let (mut rng, mut f) = (Stream::root(4).rng(), b.dynamics());
     let mut data = Measurements::new(b.dims());
     for i in 0..15 {
         let z = [rng.uniform(-3.0, 3.0), rng.uniform(-2.0, 2.0), rng.uniform(-2.0, 2.0)];
         let mut derivative = [0.0; 2];
         f.derivative(Points::single(&z), &mut derivative);
-        data.push(f64::from(i), &z[..2], &z[2..], &derivative, &[0.01; 2]).unwrap();
+        data.push(f64::from(i), &z[..2], &z[2..], &derivative, &[0.01; 2]).expect("a sound model");
     }
     let confidence = ocorl::model::Confidence::Constant(beta);
-    let mut model =
-        GaussianProcess::for_task(&b.task, Settings { confidence, ..Settings::default() }).unwrap();
-    model.update(&data).unwrap();
-    model.train(Stream::root(0)).unwrap();
+    let mut model = GaussianProcess::for_task(&b.task, Settings { confidence, ..Settings::default() })
+        .expect("a sound model");
+    model.update(&data).expect("a sound model");
+    model.train(Stream::root(0)).expect("a sound model");
     (b, Arc::new(model))
 }
 

@@ -23,17 +23,17 @@ fn quick(b: &Benchmark) -> Settings {
 }
 
 fn trial(b: &Benchmark, settings: Settings, seed: u64, optimum: f64) -> Vec<Record> {
-    let mut trial = Trial::new(b, settings, seed, optimum).unwrap();
+    let mut trial = Trial::new(b, settings, seed, optimum).expect("sound settings");
     std::iter::from_fn(|| trial.next_episode(&mut ())).map(|e| e.record).collect()
 }
 
 fn find(name: &str) -> Benchmark {
-    Benchmark::find(name).unwrap()
+    Benchmark::find(name).expect("a benchmark")
 }
 
 fn learner(b: &Benchmark, settings: Settings) -> Learner {
     let first = Arc::new(b.first_control);
-    Learner::new(b.task.clone(), first, settings, Stream::root(1)).unwrap()
+    Learner::new(b.task.clone(), first, settings, Stream::root(1)).expect("sound settings")
 }
 
 #[test]
@@ -194,7 +194,7 @@ struct Sealed(SimulatedPlant);
 impl Sealed {
     #[expect(dead_code, reason = "that nothing calls it is the point")]
     fn dynamics(&self) -> Box<dyn Dynamics> {
-        panic!("the learner asked for the true dynamics");
+        panic!("the learner asked the plant from {:?} for its dynamics", self.0.simulator);
     }
 }
 
@@ -216,7 +216,7 @@ fn through(fault: Fault) -> (Learner, Vec<String>) {
     for _ in 0..4 {
         let mut watch = Watch(|event: &Event<'_>| match event {
             Event::Refused { reason, .. } | Event::NotUpdated { reason, .. } => {
-                said.push((*reason).to_string())
+                said.push((*reason).to_string());
             }
             _ => {}
         });
@@ -330,10 +330,13 @@ fn proposed_controls_are_finite_and_within_limits() {
     }
 }
 
+/// A mistake in the settings.
+type Change = fn(&mut Settings);
+
 #[test]
 fn bad_settings_are_named() {
     let b = find("pendulum");
-    let bad: [(fn(&mut Settings), &str); 5] = [
+    let bad: [(Change, &str); 5] = [
         (|s| s.episodes = 0, "episodes is 0; it must be between 1 and 10000"),
         (|s| s.track.period = f64::NAN, "track.period is NaN; it must be a positive, finite time"),
         (|s| s.select.candidates = 1, "select.candidates is 0; it must be between 2 and 100000"),

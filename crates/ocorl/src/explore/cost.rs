@@ -62,9 +62,9 @@ impl Cost for Widened {
         narrow(z, inner, points);
         self.inner.quadratize(times, Points::new(points, inner), cost);
         if cost.hessian.len() == 1 {
-            out.resize_shared(dim, z.len())
+            out.resize_shared(dim, z.len());
         } else {
-            out.resize(dim, z.len())
+            out.resize(dim, z.len());
         }
         for i in 0..z.len() {
             out.value[i] = cost.value[i] + self.effort(z.at(i));
@@ -188,7 +188,9 @@ impl Cost for Rewarded {
             squares(std, &self.noise_std, &mut v);
             out.value[i] = self.share * out.value[i] - self.reward.evaluate(&mut v);
             let gradient = out.gradient.at_mut(i);
-            gradient.iter_mut().for_each(|g| *g *= self.share);
+            for g in &mut *gradient {
+                *g *= self.share;
+            }
             for (j, slope) in posterior.std.jacobian.at(i).chunks_exact(z.dim()).enumerate() {
                 let weight = 2.0 * v[j] * std[j] / (self.noise_std[j] * self.noise_std[j]);
                 for (g, s) in gradient.iter_mut().zip(slope) {
@@ -196,7 +198,9 @@ impl Cost for Rewarded {
                 }
             }
         }
-        out.hessian.as_mut_slice().iter_mut().for_each(|h| *h *= self.share);
+        for h in out.hessian.as_mut_slice() {
+            *h *= self.share;
+        }
     }
 
     fn terminal(&self, time: f64, state: &[f64]) -> f64 {
@@ -211,7 +215,9 @@ impl Cost for Rewarded {
         hessian: &mut [f64],
     ) -> f64 {
         let value = self.inner.quadratize_terminal(time, state, gradient, hessian);
-        gradient.iter_mut().chain(hessian).for_each(|g| *g *= self.share);
+        for g in gradient.iter_mut().chain(hessian) {
+            *g *= self.share;
+        }
         self.share * value
     }
 }

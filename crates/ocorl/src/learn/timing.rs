@@ -114,14 +114,13 @@ impl Timing<'_> {
     fn intervals(&self, candidates: &Candidates, gains: &crate::linalg::Blocks) -> usize {
         let select = &self.settings.select;
         let beta = self.model.confidence_scale().iter().fold(0.0_f64, |m, b| m.max(*b));
-        let lipschitz = match select.lipschitz {
-            Some([dynamics, policy, std]) => Lipschitz { dynamics, policy, std, cost: 0.0 },
-            None => {
-                let mut posterior = Posterior::default();
-                self.model.posterior(candidates.points(), Query::All, &mut posterior);
-                let controls = gains.size() / self.task.states.len();
-                Lipschitz::estimate(&posterior, gains, controls, &Quadratization::default())
-            }
+        let lipschitz = if let Some([dynamics, policy, std]) = select.lipschitz {
+            Lipschitz { dynamics, policy, std, cost: 0.0 }
+        } else {
+            let mut posterior = Posterior::default();
+            self.model.posterior(candidates.points(), Query::All, &mut posterior);
+            let controls = gains.size() / self.task.states.len();
+            Lipschitz::estimate(&posterior, gains, controls, &Quadratization::default())
         };
         let most = if select.max_intervals > 0 { select.max_intervals } else { self.settings.measurements };
         let interval = theory::interval(beta, &lipschitz);

@@ -11,7 +11,7 @@ pub fn equidistant(horizon: f64, count: usize) -> Vec<f64> {
 /// `count` = 10) is never measured; if 1000 is not a multiple of `count`, there are more than `count` times.
 pub fn equidistant_as_reference(horizon: f64, count: usize) -> Vec<f64> {
     let stride = (1000 / count.max(1)).max(1);
-    (0..1000).step_by(stride).map(|i| 0.99 * horizon * i as f64 / 999.0).collect()
+    (0..1000).step_by(stride).map(|i| 0.99 * horizon * f64::from(i) / 999.0).collect()
 }
 
 #[cfg(test)]
