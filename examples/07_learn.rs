@@ -1,6 +1,10 @@
 //! Learn to swing up a pendulum whose equations are not known: propose an episode, run it, observe what was measured.
 //!
 //! The learner sees the task and the readings, never the plant: put your rig where the simulated plant stands.
+//!
+//! `cargo run --release -p ocorl --example 07_learn`
+
+#![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use ocorl::learn::{Learner, Settings};
 use ocorl::plant::{Plant, SimulatedPlant};
