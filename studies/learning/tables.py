@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes tables (Markdown, to standard output) from the cells that cells.py ran.
 
-    python3 studies/learning/tables.py quality | pendulum | explore | track | excitation | reference
+    python3 studies/learning/tables.py quality          (or pendulum, explore, track, excitation, reference)
+    python3 studies/learning/tables.py pendulum --figure | cargo run -q --release -p ocorl-view --example draw > pendulum.svg
 """
 
 import json
@@ -84,8 +85,42 @@ def grouped(key):
     return groups
 
 
+def quantile(values, share):
+    """The share-quantile, linear between neighbours."""
+    values = sorted(values)
+    at = share * (len(values) - 1)
+    low = int(at)
+    return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
+
+
+def figure():
+    """One panel for each strategy: cost above the optimum, optimistic and greedy, median and 20-80 % band over the seeds."""
+    cells, optimum = load("pendulum"), PAPER["pendulum"][3]
+    panels = []
+    for strategy in dict.fromkeys(c["strategy"] for c in cells):
+        marks = []
+        for series, (explore, label) in enumerate([("optimistic", "optimistic"), ("mean", "greedy (mean)")]):
+            of = [c for c in cells if c["strategy"] == strategy and c["explore"] == explore]
+            if not of:
+                continue
+            x = list(range(1, len(of[0]["episodes"])))
+            at = lambda share: [max(quantile([c["episodes"][i]["cost"] for c in of], share) - optimum, 1e-5) for i in x]
+            look = {"label": label, "color": {"series": series}}
+            marks.append({"kind": "band", "x": x, "lower": at(0.2), "upper": at(0.8), **look})
+            marks.append({"kind": "line", "x": x, "y": at(0.5), **look, "dash": "dashed" if series else "solid"})
+        paper = {"max-kernel-distance": 20.20, "max-determinant": 20.20, "equidistant": 20.29}.get(strategy)
+        if paper:
+            marks.append({"kind": "horizontal", "y": paper - optimum, "label": "paper, last episode", "color": "muted", "dash": "dotted"})
+        panels.append({"title": strategy, "x": {"label": "episode"}, "y": {"label": "cost above the optimum", "scale": "log"}, "marks": marks})
+    print(json.dumps({"title": "Pendulum: when to measure, and what to plan for",
+                      "subtitle": "Median and 20-80 % band over ten seeds; ten measurements an episode (growing: n in episode n)",
+                      "panels": panels, "columns": 3}))
+
+
 study = sys.argv[1] if len(sys.argv) > 1 else "quality"
-if study == "quality":
+if "--figure" in sys.argv:
+    figure()
+elif study == "quality":
     quality()
 else:
     keys = {
