@@ -43,6 +43,11 @@ pub enum Event<'a> {
         /// What is done instead.
         instead: &'a str,
     },
+    /// The episode is ready to be run.
+    Proposed {
+        /// Which.
+        episode: usize,
+    },
     /// The plant was run.
     Executed {
         /// In which episode.

@@ -156,6 +156,7 @@ impl Learner {
             proposal.legs.push(leg);
             proposal.plans.push(plan);
         }
+        observer.observe(&Event::Proposed { episode });
         proposal
     }
 

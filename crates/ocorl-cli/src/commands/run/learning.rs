@@ -104,7 +104,7 @@ fn report(task: &Task, event: &Event<'_>, to: &Sender<Message>) {
     match event {
         Event::EpisodeBegan { episode: 0, .. } => tell(to, Message::Phase(0, "running")),
         Event::EpisodeBegan { episode, .. } => tell(to, Message::Phase(*episode, "planning")),
-        Event::Planned { episode, .. } => tell(to, Message::Phase(*episode, "running")),
+        Event::Proposed { episode } => tell(to, Message::Phase(*episode, "running")),
         Event::Executed { episode, .. } => tell(to, Message::Phase(*episode, "learning")),
         Event::NotPlanned { episode, reason, instead, .. } => {
             warn(format!("episode {episode}: not planned, {instead} is used instead: {reason}"));
