@@ -38,11 +38,16 @@ def cells(study):
         return [(s, "max-determinant", e, k, []) for s in ["pendulum", "mountain-car", "cart-pole"]
                 for e in ["optimistic", "mean", "thompson", "bonus", "explore"] for k in range(5)]
     if study == "track":
-        return [(s, "max-determinant", "optimistic", k, [f"track.policy={p}"])
-                for s in ["pendulum", "cart-pole", "bicycle", "furuta-pendulum", "quadrotor-2d"]
-                for p in ["mpc", "feedback", "replan"] for k in range(3)]
+        return [(s, "max-determinant", "optimistic", k, list(c))
+                for s in ["cancer-treatment", "pendulum", "bicycle", "quadrotor-2d"]
+                for c in [("track.policy=mpc",), ("track.policy=mpc", "track.period=0.02", "track.gains=false"),
+                          ("track.policy=feedback",), ("track.policy=replan",)] for k in range(3)]
+    if study == "coverage":
+        return [(s, "max-determinant", "optimistic", k, [f"model.confidence={c}", "episodes=10"])
+                for s in SYSTEMS[:8] for c in ["information-gain", "calibrated"] for k in range(2)]
     if study == "reference":
-        return [(s, m, "optimistic", 0, ["reference"]) for s in SYSTEMS[:4] for m in TABLE]
+        return [(s, m, "optimistic", k, ["reference"]) for s in ["cancer-treatment", "glucose-in-blood", "pendulum"]
+                for m in TABLE for k in range(2)]
     sys.exit(f"no study '{study}'")
 
 
@@ -54,7 +59,7 @@ def run(program, cell):
         command += ["--settings", "reference"] if change == "reference" else ["--set", change]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     result = json.loads(done.stdout) if done.stdout else {"error": done.stderr}
-    keep = ["cost", "regret", "planned_cost", "mean_cost", "measurements", "coverage", "uncertainty", "outcome"]
+    keep = ["cost", "regret", "planned_cost", "mean_cost", "measurements", "coverage", "coverage_95", "uncertainty", "outcome"]
     return {
         "system": system, "strategy": strategy, "explore": explore, "seed": seed, "changes": changes,
         **{k: result.get(k) for k in ["version", "optimum", "exact_zoh", "final_cost", "cpu_seconds", "error"]},

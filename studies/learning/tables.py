@@ -85,6 +85,20 @@ def grouped(key):
     return groups
 
 
+def coverage():
+    """Share of executed trajectories on which f lies within the bands, from episode 3 on (30 measurements)."""
+    print("| system | information-gain: within μ ± βσ (promised 0.90) | calibrated: within μ ± 1.96 βσ (promised 0.95) |")
+    print("|---|---|---|")
+    cells = load("coverage")
+    for system in dict.fromkeys(c["system"] for c in cells):
+        row = []
+        for schedule, field in [("information-gain", "coverage"), ("calibrated", "coverage_95")]:
+            of = [c for c in cells if c["system"] == system and schedule in c["changes"][0]]
+            shares = [e[field] for c in of for e in c["episodes"][3:] if e[field] is not None]
+            row.append(f"{statistics.mean(shares):.3f}" if shares else "–")
+        print(f"| {system} | {row[0]} | {row[1]} |")
+
+
 def quantile(values, share):
     """The share-quantile, linear between neighbours."""
     values = sorted(values)
@@ -122,11 +136,13 @@ if "--figure" in sys.argv:
     figure()
 elif study == "quality":
     quality()
+elif study == "coverage":
+    coverage()
 else:
     keys = {
         "pendulum": lambda c: f"{c['strategy']}, {c['explore']}",
         "explore": lambda c: f"{c['system']}, {c['explore']}",
-        "track": lambda c: f"{c['system']}, {c['changes'][0].split('=')[1]}",
+        "track": lambda c: f"{c['system']}, {', '.join(x.split('=', 1)[-1] if 'policy' in x else x for x in c['changes'])}",
         "excitation": lambda c: f"{c['strategy']}, {'sin t' if '100' in c['changes'][0] else '0.01 sin t'}",
         "reference": lambda c: f"{c['system']}, {c['strategy']}",
     }

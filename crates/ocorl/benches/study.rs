@@ -50,7 +50,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             *total += spent;
         }
     }
-    let each: Vec<String> = PARTS.iter().zip(total).map(|(part, ms)| format!("{part} {:.2} s", ms / 1e3)).collect();
+    let each: Vec<String> =
+        PARTS.iter().zip(total).map(|(part, ms)| format!("{part} {:.2} s", ms / 1e3)).collect();
     println!("{}; {:.2} s together", each.join(", "), total.iter().sum::<f64>() / 1e3);
     Ok(())
 }

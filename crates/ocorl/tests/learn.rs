@@ -340,7 +340,7 @@ fn bad_settings_are_named() {
     let bad: [(Change, &str); 5] = [
         (|s| s.episodes = 0, "episodes is 0; it must be between 1 and 10000"),
         (|s| s.track.period = f64::NAN, "track.period is NaN; it must be a positive, finite time"),
-        (|s| s.select.candidates = 1, "select.candidates is 0; it must be between 2 and 100000"),
+        (|s| s.select.candidates = 1, "select.candidates is 1; it must be between 2 and 100000"),
         (
             |s| s.initial_states = vec![vec![1.0]],
             "initial_states is [1.0]; each must have one finite number for every state, within its limits",

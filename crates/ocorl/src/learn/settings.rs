@@ -306,35 +306,29 @@ impl Settings {
     }
 }
 
-/// More than these are refused rather than tried: time and memory grow with them.
-const MOST_EPISODES: usize = 10_000;
-const MOST_MEASUREMENTS: usize = 1_000;
-const MOST_INTERVALS: usize = 10_000;
-const MOST_CANDIDATES: usize = 100_000;
-
 impl Settings {
-    /// Checks every number; call it once, before anything is computed. The model's own settings are checked when it is built.
+    /// Checks every number; call it once, before anything is computed. Counts that time or memory could not bear are refused rather than
+    /// tried. The model's own settings are checked when it is built.
     pub fn validate(&self, task: &Task) -> Result<(), SettingsError> {
         let error = |path, value: String, need| Err(SettingsError { path, value, need });
-        for (path, value, most, need) in [
-            ("episodes", self.episodes, MOST_EPISODES, "it must be between 1 and 10000"),
-            ("measurements", self.measurements, MOST_MEASUREMENTS, "it must be between 1 and 1000"),
-            ("plan.intervals", self.plan.intervals, MOST_INTERVALS, "it must be between 1 and 10000"),
-            ("plan.max_iterations", self.plan.max_iterations, usize::MAX, "at least one iteration is needed"),
+        let counts = [
+            ("episodes", self.episodes, 1..=10_000, "it must be between 1 and 10000"),
+            ("measurements", self.measurements, 1..=1_000, "it must be between 1 and 1000"),
+            ("plan.intervals", self.plan.intervals, 1..=10_000, "it must be between 1 and 10000"),
+            ("plan.max_iterations", self.plan.max_iterations, 1..=100_000, "it must be between 1 and 100000"),
+            ("plan.random_starts", self.plan.random_starts, 0..=1_000, "it must be at most 1000"),
             (
                 "track.max_iterations",
                 self.track.max_iterations,
-                usize::MAX,
-                "at least one iteration is needed",
+                1..=100_000,
+                "it must be between 1 and 100000",
             ),
-            (
-                "select.candidates",
-                self.select.candidates.saturating_sub(1),
-                MOST_CANDIDATES,
-                "it must be between 2 and 100000",
-            ),
-        ] {
-            if !(1..=most).contains(&value) {
+            ("track.nodes", self.track.nodes, 0..=10_000, "it must be at most 10000"),
+            ("select.candidates", self.select.candidates, 2..=100_000, "it must be between 2 and 100000"),
+            ("select.max_intervals", self.select.max_intervals, 0..=10_000, "it must be at most 10000"),
+        ];
+        for (path, value, range, need) in counts {
+            if !range.contains(&value) {
                 return error(path, value.to_string(), need);
             }
         }
