@@ -11,7 +11,7 @@ use crate::model::{GaussianProcess, ModelError, StatisticalModel};
 use crate::plan::Plan;
 use crate::plant::{Executed, Leg};
 use crate::random::Stream;
-use crate::select::{Schedule, Times, equidistant};
+use crate::select::{Schedule, Times, interior};
 use crate::simulate::Law;
 use crate::system::{Task, TaskError};
 use crate::track::Reference;
@@ -172,7 +172,7 @@ impl Learner {
             }
             bounds.clamp(u);
         });
-        let mut times = equidistant(self.task.horizon, self.settings.measurements);
+        let mut times = interior(self.task.horizon, self.settings.measurements);
         if self.settings.select.as_reference {
             let parts = self.settings.measurements + 1;
             times = (0..parts).map(|i| self.task.horizon * i as f64 / parts as f64).collect();

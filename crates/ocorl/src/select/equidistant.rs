@@ -1,9 +1,19 @@
 //! Measurements by the clock.
 
-/// `count` times in the middles of equal parts of [0, `horizon`]: spread over the whole of it.
+/// `count` times from 0 to `horizon`, both included, equally far apart; a single one in the middle.
 ///
-/// The ends are left out: at the beginning every episode is at the same state, and what is done at the very end hardly matters.
+/// With the ends: the first moments of an episode, where controls are largest, are otherwise never looked at, and a model that is
+/// wrong there stays so (quadrotor 2D, one seed of five: 5 % above the optimum after 20 episodes with [`interior`] times).
 pub fn equidistant(horizon: f64, count: usize) -> Vec<f64> {
+    match count {
+        1 => vec![0.5 * horizon],
+        _ => (0..count).map(|i| horizon * i as f64 / (count - 1) as f64).collect(),
+    }
+}
+
+/// `count` times in the middles of equal parts of [0, `horizon`]: what the first episode is measured at, where the initial state tells
+/// little.
+pub fn interior(horizon: f64, count: usize) -> Vec<f64> {
     (0..count).map(|i| horizon * (i as f64 + 0.5) / count as f64).collect()
 }
 
@@ -20,7 +30,9 @@ mod tests {
 
     #[test]
     fn ours_reach_the_end_of_the_horizon_and_the_references_do_not() {
-        assert_eq!(equidistant(10.0, 5), [1.0, 3.0, 5.0, 7.0, 9.0]);
+        assert_eq!(equidistant(10.0, 5), [0.0, 2.5, 5.0, 7.5, 10.0]);
+        assert_eq!(equidistant(10.0, 1), [5.0]);
+        assert_eq!(interior(10.0, 5), [1.0, 3.0, 5.0, 7.0, 9.0]);
         let reference = equidistant_as_reference(10.0, 10);
         assert_eq!(reference.len(), 10);
         assert!((reference[9] - 8.9189).abs() < 1e-4, "{}", reference[9]);

@@ -29,7 +29,7 @@ mod residual;
 mod schedule;
 mod uncertainty_trigger;
 
-pub use equidistant::{equidistant, equidistant_as_reference};
+pub use equidistant::{equidistant, equidistant_as_reference, interior};
 pub use hallucination::{Candidates, Hallucination};
 pub use max_determinant::greedy_max_determinant;
 pub use max_kernel_distance::{FirstPick, greedy_max_distance};
