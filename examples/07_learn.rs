@@ -25,11 +25,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("episode  planned     cost  measured at");
     for episode in 0..settings.episodes {
         let mut proposal = learner.propose(&mut ());
-        let planned = proposal.planned_cost().map_or("-".into(), |cost| format!("{cost:.3}"));
         let executed: Vec<_> = proposal.legs.iter_mut().map(|leg| plant.run(leg)).collect();
+        learner.observe(&executed, &mut ());
+
+        let planned = proposal.planned_cost().map_or("-".into(), |cost| format!("{cost:.3}"));
         let times: Vec<String> = executed[0].readings.iter().map(|r| format!("{:.1}", r.time)).collect();
         println!("{episode:7}  {planned:>7}  {:7.3}  {}", executed[0].cost, times.join(" "));
-        learner.observe(&executed, &mut ());
     }
     println!("the best possible is 20.160; {} measurements were enough", learner.data().len());
     Ok(())

@@ -39,7 +39,7 @@ def cells(study):
                 for e in ["optimistic", "mean", "thompson", "bonus", "explore"] for k in range(5)]
     if study == "track":
         return [(s, "max-determinant", "optimistic", k, list(c))
-                for s in ["cancer-treatment", "pendulum", "bicycle", "quadrotor-2d"]
+                for s in ["cancer-treatment", "pendulum", "bicycle"]
                 for c in [("track.policy=mpc",), ("track.policy=mpc", "track.period=0.02", "track.gains=false"),
                           ("track.policy=feedback",), ("track.policy=replan",)] for k in range(3)]
     if study == "coverage":
