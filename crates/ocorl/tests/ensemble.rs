@@ -295,6 +295,22 @@ fn an_ensemble_of_networks_keeps_the_contract() {
 }
 
 #[test]
+fn covariances_a_column_at_a_time_are_those_of_the_whole() {
+    let (model, points, mut whole) = (ensemble(60), pendulum_data(12, 3), Blocks::default());
+    model.covariance(points.points(), &mut whole);
+    let mut joint = model.joint(points.points());
+    let mut column = vec![0.0; 12];
+    assert_eq!((joint.outputs(), joint.len()), (2, 12));
+    for j in 0..2 {
+        for i in 0..12 {
+            joint.column(j, i, &mut column);
+            assert_eq!(column, whole.at(j)[12 * i..12 * (i + 1)]);
+            assert_eq!(joint.variance(j)[i], column[i]);
+        }
+    }
+}
+
+#[test]
 fn an_ensemble_of_networks_learns_the_pendulum() {
     let (test, mut at) = (pendulum_data(500, 6), Posterior::default());
     let rmse = |model: &Ensemble, at: &mut Posterior| {
