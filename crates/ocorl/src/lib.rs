@@ -11,8 +11,6 @@
 //! | [`simulate`] | integrators, policies, closed-loop runs with one typed outcome each |
 //! | [`measurements`] | the data: states and controls with measured derivatives |
 //! | [`model`] | what is known of f: Gaussian processes with Jacobians, calibrated confidence, function samples |
-//! | [`select`] | where to measure: a few of many candidates, by determinant or by distance |
-//! | [`theory`] | the analysis in numbers: measurement intervals, information gains, bounds on regret |
 //! | [`plan`] | iLQR over any dynamics and cost |
 //! | [`explore`] | what a model lets one plan for: optimism and its rivals |
 //! | [`track`] | policies that follow a plan, behind a ladder of fallbacks |

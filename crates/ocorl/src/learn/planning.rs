@@ -54,38 +54,35 @@ impl Planning<'_> {
         let mut iterations = 0;
         let mut count = |plan: Result<Plan, PlanError>| plan.inspect(|p| iterations += p.trace.len());
         let warm = |last: &Plan, controls: Blocks| Start { controls, states: Some(last.states.clone()) };
-        let mut best = match last {
-            Some(last) => count(self.search(mean, &fine, &[warm(last, narrow(last, nu))])),
-            None => Err(PlanError::NoIntervals { nodes: 0 }),
-        };
+        let best = last.map(|last| count(self.search(mean, &fine, &[warm(last, narrow(last, nu))])));
         let coarse = uniform_grid(self.task.horizon, self.settings.intervals.div_ceil(COARSER));
         let other = count(self.search(mean, &coarse, &self.starts(coarse.len() - 1)));
-        match (&best, other) {
-            (Ok(known), Ok(other)) if other.cost > WORTH_REFINING * known.cost => {}
-            (Err(_), Err(error)) => return Err(error),
-            (_, Err(_)) => {}
-            (_, Ok(other)) => {
+        let best = match (best, other) {
+            (Some(Ok(known)), Ok(other)) if other.cost > WORTH_REFINING * known.cost => known,
+            (Some(Ok(known)), Err(_)) => known,
+            (_, Err(error)) => return Err(error),
+            (known, Ok(other)) => {
                 let refined = count(self.search(mean, &fine, &[other.resampled(&fine)]));
-                best = better(best, refined);
+                best_so_far(known, refined)?
             }
-        }
-        let best = best?;
+        };
         if explore == Exploration::Mean {
             return Ok(Planned { mean_cost: best.cost, plan: best, iterations });
         }
         let extra = imagined.hallucinated_controls();
         let again = last.filter(|p| p.controls.size() == nu + extra).map(|p| warm(p, p.controls.clone()));
-        let mut plan = match again {
-            Some(again) => count(self.search(imagined, &fine, &[again])),
-            None => Err(PlanError::NoIntervals { nodes: 0 }),
+        let from_last = again.map(|again| count(self.search(imagined, &fine, &[again])));
+        let mean_cost = best.cost;
+        let plan = match from_last {
+            Some(Ok(plan)) if plan.cost <= mean_cost => plan,
+            other => {
+                // With η = 0 the mean plan's states are a trajectory of the optimistic model as well.
+                let states = (extra > 0).then_some(best.states);
+                let from_mean = Start { controls: widen(&best.controls, extra), states };
+                best_so_far(other, count(self.search(imagined, &fine, &[from_mean])))?
+            }
         };
-        if plan.as_ref().map_or(true, |p| p.cost > best.cost) {
-            // With η = 0 the mean plan's states are a trajectory of the optimistic model as well.
-            let states = (extra > 0).then(|| best.states.clone());
-            let from_mean = Start { controls: widen(&best.controls, extra), states };
-            plan = better(plan, count(self.search(imagined, &fine, &[from_mean])));
-        }
-        Ok(Planned { plan: plan?, mean_cost: best.cost, iterations })
+        Ok(Planned { plan, mean_cost, iterations })
     }
 
     /// Where the search begins without a plan: the safe control, and smooth random controls about as large as those seen so far.
@@ -129,6 +126,17 @@ impl Planning<'_> {
             ..plan::Settings::default()
         };
         best_of(&|| imagined.dynamics(), &problem, &search, starts)
+    }
+}
+
+/// The better of what there is, if there is anything yet, and what comes.
+fn best_so_far(
+    known: Option<Result<Plan, PlanError>>,
+    next: Result<Plan, PlanError>,
+) -> Result<Plan, PlanError> {
+    match known {
+        Some(known) => better(known, next),
+        None => next,
     }
 }
 
