@@ -4,6 +4,9 @@ use ocorl::baseline::BaselineError;
 use ocorl::learn::LearnError;
 use ocorl::simulate::Outcome;
 use ocorl::system::{Benchmark, BenchmarkError, Quantity, UnknownSystem};
+use ocorl_study::cell::unknown_system;
+use ocorl_study::mistake::{Mistake, nearest};
+use ocorl_study::sweep::SweepError;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io;
@@ -13,6 +16,10 @@ use std::path::Path;
 const BADLY: u8 = 1;
 /// Wrong usage or configuration.
 const USAGE: u8 = 2;
+/// Damaged, or another version's.
+const DAMAGED: u8 = 3;
+/// Somebody else is at work there.
+const IN_USE: u8 = 4;
 /// Disk or permission.
 const DISK: u8 = 5;
 /// Stopped by a signal: this and its number.
@@ -127,9 +134,29 @@ impl Failure {
 
 impl From<UnknownSystem> for Failure {
     fn from(error: UnknownSystem) -> Self {
-        let known = Benchmark::all();
-        let names = known.iter().flat_map(|b| [b.name].into_iter().chain(b.aliases.iter().copied()));
-        Failure::usage(error.to_string()).suggest(&error.name, names, "ocorl list")
+        unknown_system(&error.name).into()
+    }
+}
+
+impl From<Mistake> for Failure {
+    fn from(mistake: Mistake) -> Self {
+        Failure { details: mistake.details, hint: mistake.hint, ..Failure::usage(mistake.message) }
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        let safe = "every finished cell is kept";
+        match error {
+            SweepError::File { path, source } => Failure::file(&path, &source).detail("note", safe),
+            SweepError::InUse { .. } => Failure::new(IN_USE, error.to_string())
+                .detail("note", "nothing was changed on disk")
+                .hint("wait for it, or give another folder with --out"),
+            SweepError::OtherVersion { .. } => Failure::new(DAMAGED, error.to_string())
+                .detail("note", "nothing was changed on disk")
+                .hint("results of two versions are not mixed: give another folder with --out"),
+            _ => Failure::badly(error.to_string()),
+        }
     }
 }
 
@@ -185,57 +212,6 @@ impl Failure {
         match nearest(name, known) {
             Some(meant) => self.hint(format!("did you mean '{meant}'? see: {list}")),
             None => self.hint(format!("see: {list}")),
-        }
-    }
-}
-
-/// The known name that `name` was probably meant to be.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
-    let name = plain(name);
-    let length = name.chars().count();
-    if length == 0 {
-        return None;
-    }
-    // The beginning of a name is as good as a name with one slip.
-    let distance = |candidate: &str| {
-        let edits = strsim::damerau_levenshtein(&name, &plain(candidate));
-        if length >= 3 && plain(candidate).starts_with(&name) { edits.min(1) } else { edits }
-    };
-    known
-        .map(|k| (distance(k), k))
-        .filter(|(edits, _)| *edits <= 1 + length / 4)
-        .min_by_key(|(edits, _)| *edits)
-        .map(|(_, k)| k)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NAMES: [&str; 7] =
-        ["pendulum", "furuta-pendulum", "cart-pole", "cartpole", "quadrotor-2d", "quadrotor-3d", "bicycle"];
-
-    #[test]
-    fn typing_slips_find_the_name_that_was_meant() {
-        for (typed, meant) in [
-            ("pendulm", "pendulum"),
-            ("pednulum", "pendulum"),
-            ("Pendulum", "pendulum"),
-            ("furuta pendulum", "furuta-pendulum"),
-            ("furuta", "furuta-pendulum"),
-            ("cart_pole", "cart-pole"),
-            ("quadrotor3d", "quadrotor-3d"),
-            ("bycicle", "bicycle"),
-        ] {
-            assert_eq!(nearest(typed, NAMES.into_iter()), Some(meant), "{typed}");
-        }
-    }
-
-    #[test]
-    fn other_words_find_nothing() {
-        for typed in ["", "x", "rocket", "inverted-double-pendulum-on-a-cart"] {
-            assert_eq!(nearest(typed, NAMES.into_iter()), None, "{typed}");
         }
     }
 }

@@ -6,6 +6,8 @@
 //! | `commands` | one file for each command: what it accepts and what it answers |
 //! | `figures` | what the plots show |
 //! | `errors` | what went wrong, for people and for programs, and the exit code |
+//! | `signals` | the wish to stop |
+//! | `sweeping` | sweeps as a person sees them |
 //! | `table` | text in columns |
 //! | `terminal` | standard output and standard error, progress |
 //!
@@ -15,6 +17,8 @@ mod checks;
 mod commands;
 mod errors;
 mod figures;
+mod signals;
+mod sweeping;
 mod table;
 mod terminal;
 

@@ -3,6 +3,7 @@
 mod list;
 mod optimal;
 mod run;
+mod sweep;
 
 use crate::Manners;
 use crate::errors::Failure;
@@ -17,6 +18,8 @@ pub(crate) enum Command {
     Run(Box<run::Arguments>),
     /// Show the systems there are, or all about some of them
     List(list::Arguments),
+    /// Run every cell of a grid of systems, settings and seeds
+    Sweep(Box<sweep::Arguments>),
     /// Find the best control of systems whose equations are known
     Optimal(Box<optimal::Arguments>),
 }
@@ -25,6 +28,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments, manners),
+        Command::Sweep(arguments) => sweep::run(arguments, manners),
         Command::List(arguments) => list::run(arguments, manners),
         Command::Optimal(arguments) => optimal::run(arguments, manners),
     }

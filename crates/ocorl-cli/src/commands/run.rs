@@ -1,7 +1,6 @@
 //! `ocorl run`: learn to control a system from few measurements, beside what is possible and what the paper got.
 
 mod answer;
-mod config;
 mod figures;
 mod files;
 mod learning;
@@ -11,13 +10,14 @@ mod progress;
 use crate::Manners;
 use crate::checks::{threads, writable_folder};
 use crate::errors::Failure;
+use crate::signals::Signals;
 use crate::terminal::{Answer, json};
 use answer::Learned;
-use config::Config;
-use learning::{Job, Message, Signals};
+use learning::{Job, Message};
 use ocorl::learn::{Episode, Trial};
 use ocorl::simulate::Outcome;
 use ocorl::system::Benchmark;
+use ocorl_study::config::Config;
 pub(crate) use options::Arguments;
 use progress::Screen;
 use std::path::Path;
@@ -65,15 +65,14 @@ fn follow<'a>(
     signals: &Signals,
 ) -> Result<Learned<'a>, Failure> {
     let messages = job.start();
-    let scale = b.table_scale();
     let mut learned = None;
     while signals.caught().is_none() {
         match messages.recv_timeout(TICK) {
             Ok(Message::Phase(episode, phase)) => screen.phase(episode, phase),
             Ok(Message::Warning(text)) => screen.warn(&text),
-            Ok(Message::Optimum(optimum)) => {
+            Ok(Message::Known(known)) => {
                 screen.out(&answer::header());
-                learned = Some(Learned::new(b, &config.settings, seed, optimum.scaled(scale)));
+                learned = Some(Learned::new(b, &config.settings, seed, known));
             }
             Ok(Message::Episode(episode)) if !is_cancelled(&episode) => {
                 if let Some(learned) = &mut learned {

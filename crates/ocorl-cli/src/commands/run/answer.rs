@@ -1,6 +1,5 @@
 //! What `ocorl run` answers: rows and closing words for people, one document for programs. Costs are in the units of Table 1.
 
-use super::learning::Optimum;
 use crate::commands::time_unit;
 use crate::errors::{Failure, ending};
 use crate::table::{cost, difference, percent_more};
@@ -8,6 +7,7 @@ use cpu_time::ProcessTime;
 use ocorl::learn::{Episode, Record, Settings, Strategy};
 use ocorl::simulate::Outcome;
 use ocorl::system::{Benchmark, Cell};
+use ocorl_study::known::Known;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(super) struct Learned<'a> {
     pub(super) benchmark: &'a Benchmark,
     pub(super) settings: &'a Settings,
     seed: u64,
-    pub(super) optimum: Optimum,
+    pub(super) known: Known,
     /// Their records in the units of the table, all else in those of the task.
     pub(super) episodes: Vec<Episode>,
     seconds: f64,
@@ -102,9 +102,9 @@ fn line(cells: &[String; 6], flag: &str) -> String {
 }
 
 impl<'a> Learned<'a> {
-    /// Nothing yet. `optimum` is in the units of the table.
-    pub(super) fn new(benchmark: &'a Benchmark, settings: &'a Settings, seed: u64, optimum: Optimum) -> Self {
-        Learned { benchmark, settings, seed, optimum, episodes: Vec::new(), seconds: 0.0, cpu_seconds: 0.0 }
+    /// Nothing yet. `known` is in the units of the table.
+    pub(super) fn new(benchmark: &'a Benchmark, settings: &'a Settings, seed: u64, known: Known) -> Self {
+        Learned { benchmark, settings, seed, known, episodes: Vec::new(), seconds: 0.0, cpu_seconds: 0.0 }
     }
 
     /// Takes an episode in, and returns its row.
@@ -147,7 +147,7 @@ impl<'a> Learned<'a> {
     /// The first of the episodes that are all near the optimum, to the last.
     fn near_from(&self) -> Option<usize> {
         let near =
-            |e: &&Episode| e.record.regret <= NEAR * self.optimum.continuous.abs() && self.flag(e).is_none();
+            |e: &&Episode| e.record.regret <= NEAR * self.known.continuous.abs() && self.flag(e).is_none();
         self.episodes.iter().rev().take_while(near).last().map(|e| e.record.episode)
     }
 
@@ -174,7 +174,7 @@ impl<'a> Learned<'a> {
 
     /// For people, below the rows.
     pub(super) fn closing(&self) -> String {
-        let Optimum { continuous, held, holds } = self.optimum;
+        let Known { continuous, held, holds, .. } = self.known;
         let mut text = format!(
             "done in {:.1} s    final cost {}    best possible {} ({})    best with {holds} holds {}\n",
             self.seconds,
@@ -206,13 +206,13 @@ impl<'a> Learned<'a> {
             strategy: self.settings.strategy.name(),
             explore: self.settings.explore.name(),
             seed: self.seed,
-            optimum: self.optimum.continuous,
+            optimum: self.known.continuous,
             final_cost: self.final_cost(),
             cpu_seconds: self.cpu_seconds,
             elapsed_seconds: self.seconds,
             version: env!("CARGO_PKG_VERSION"),
-            exact_zoh: self.optimum.held,
-            holds: self.optimum.holds,
+            exact_zoh: self.known.held,
+            holds: self.known.holds,
             paper: self.paper().map(|Cell { mean, std }| PaperCell { mean, std }),
             table_scale: self.benchmark.table_scale(),
             stays_within_1_percent_from: self.near_from(),

@@ -18,7 +18,7 @@ pub(super) fn cost(learned: &Learned<'_>) -> Figure {
     let b = learned.benchmark;
     let records = || learned.episodes.iter().map(|e| &e.record);
     let episodes: Vec<f64> = records().map(|r| r.episode as f64).collect();
-    let (best, held) = (learned.optimum.continuous, learned.optimum.held);
+    let (best, held) = (learned.known.continuous, learned.known.held);
     let name = learned.settings.strategy.name().replace('-', " ");
     let panel = |title: &str, values: Vec<f64>, offset: f64| {
         let rules = [

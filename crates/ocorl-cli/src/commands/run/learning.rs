@@ -1,15 +1,13 @@
 //! The work, on threads of its own: whoever waits can watch the clock, and leave at any moment.
 
 use crate::errors::Failure;
-use ocorl::baseline::{self, BaselineSettings};
 use ocorl::event::{Event, Watch};
 use ocorl::learn::{Episode, Settings, Trial};
 use ocorl::model::Note;
 use ocorl::system::{Benchmark, Task};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use ocorl_study::known::Known;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What is told on the way.
@@ -17,44 +15,9 @@ pub(super) enum Message {
     /// An episode, and what is being done for it.
     Phase(usize, &'static str),
     Warning(String),
-    Optimum(Optimum),
+    Known(Known),
     Episode(Box<Episode>),
     Ended(Result<(), Failure>),
-}
-
-/// What is possible with the true model, mean over the initial states.
-#[derive(Clone, Copy)]
-pub(super) struct Optimum {
-    /// In continuous time.
-    pub(super) continuous: f64,
-    /// With held inputs.
-    pub(super) held: f64,
-    /// How many holds those are.
-    pub(super) holds: usize,
-}
-
-impl Optimum {
-    fn of(b: &Benchmark, settings: &Settings) -> Result<Self, Failure> {
-        let starts = match settings.initial_states.as_slice() {
-            [] => std::slice::from_ref(&b.task.initial_state),
-            given => given,
-        };
-        let mut mean = Optimum { continuous: 0.0, held: 0.0, holds: 0 };
-        for start in starts {
-            let mut b = b.clone();
-            b.task.initial_state.clone_from(start);
-            let found = baseline::all(&b, &BaselineSettings::default())?;
-            mean.continuous += found.continuous.open_loop.cost() / starts.len() as f64;
-            mean.held += found.held.cost / starts.len() as f64;
-            mean.holds = found.held.plan.controls.len();
-        }
-        Ok(mean)
-    }
-
-    /// In the units of the table.
-    pub(super) fn scaled(self, scale: f64) -> Self {
-        Optimum { continuous: scale * self.continuous, held: scale * self.held, ..self }
-    }
 }
 
 /// One run to be made.
@@ -78,9 +41,10 @@ impl Job {
     }
 
     fn learn(&self, to: &Sender<Message>) -> Result<(), Failure> {
-        let optimum = Optimum::of(&self.benchmark, &self.settings)?;
-        tell(to, Message::Optimum(optimum));
-        let trial = Trial::new(&self.benchmark, self.settings.clone(), self.seed, optimum.continuous)?;
+        let known = Known::of(&self.benchmark, &self.settings)?;
+        tell(to, Message::Known(known));
+        let optimum = known.continuous / self.benchmark.table_scale();
+        let trial = Trial::new(&self.benchmark, self.settings.clone(), self.seed, optimum)?;
         let mut trial = trial.cancelled_by(self.cancel.clone());
         let mut observer = Watch(|event: &Event<'_>| report(&self.benchmark.task, event, to));
         while let Some(episode) = trial.next_episode(&mut observer) {
@@ -135,32 +99,5 @@ fn named(task: &Task, note: &Note) -> String {
             text.replace(&format!("output {output}"), &format!("the derivative of {}", name(*output)))
         }
         _ => text,
-    }
-}
-
-/// The wish to stop. The first signal is taken as one; the second ends the program as it does everywhere.
-pub(super) struct Signals {
-    pub(super) cancel: Arc<AtomicBool>,
-    number: Arc<AtomicUsize>,
-}
-
-impl Signals {
-    pub(super) fn catch() -> Result<Self, Failure> {
-        let (cancel, number) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let catch = |signal: i32| {
-            // In this order: the second signal finds the flag that the first has set.
-            flag::register_conditional_shutdown(signal, 128 + signal, cancel.clone())?;
-            flag::register_usize(signal, number.clone(), usize::try_from(signal).unwrap_or(0))?;
-            flag::register(signal, cancel.clone())
-        };
-        for signal in [SIGINT, SIGTERM] {
-            catch(signal).map_err(|error| Failure::badly(format!("cannot listen for Ctrl-C: {error}")))?;
-        }
-        Ok(Signals { cancel, number })
-    }
-
-    /// The signal that came, if one did.
-    pub(super) fn caught(&self) -> Option<usize> {
-        self.cancel.load(Ordering::Relaxed).then(|| self.number.load(Ordering::Relaxed))
     }
 }

@@ -1,10 +1,10 @@
 //! What `ocorl run` accepts, and what its options come to.
 
-use super::config::Config;
 use crate::errors::Failure;
 use ocorl::explore::Exploration;
 use ocorl::learn::{Settings, Strategy};
 use ocorl::system::Benchmark;
+use ocorl_study::config::Config;
 use std::path::PathBuf;
 
 /// What `ocorl run` accepts.

@@ -1,6 +1,6 @@
 //! The settings of a run: defaults, then a file, then options; every key is known, every change remembered.
 
-use crate::errors::{Failure, nearest};
+use crate::mistake::{Mistake, Place, nearest};
 use ocorl::learn::Settings;
 use ocorl::system::Benchmark;
 use serde_json::Value as Json;
@@ -15,8 +15,8 @@ const SHIPPED: [(&str, &str, &str); 9] = {
     macro_rules! files {
         ($($name:literal),*) => { [$((
             $name,
-            include_str!(concat!("../../../../../studies/settings/", $name, ".toml")),
-            include_str!(concat!("../../../../../studies/settings/", $name, ".reference.toml")),
+            include_str!(concat!("../../../studies/settings/", $name, ".toml")),
+            include_str!(concat!("../../../studies/settings/", $name, ".reference.toml")),
         )),*] };
     }
     files![
@@ -32,9 +32,11 @@ const SHIPPED: [(&str, &str, &str); 9] = {
     ]
 };
 
-/// The effective settings, and which of them were set.
-pub(super) struct Config {
-    pub(super) settings: Settings,
+/// The effective settings of a run, and which of them were set.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What holds now.
+    pub settings: Settings,
     system: &'static str,
     document: Table,
     known: Vec<String>,
@@ -48,28 +50,12 @@ struct Change {
     place: Option<Place>,
 }
 
-/// A place in a file.
-#[derive(Clone)]
-struct Place {
-    file: String,
-    at: Option<(usize, usize)>,
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.at {
-            Some((line, column)) => write!(f, "{}, line {line}, column {column}", self.file),
-            None => f.write_str(&self.file),
-        }
-    }
-}
-
 impl Config {
     /// What holds if nothing is said.
-    pub(super) fn new(b: &Benchmark) -> Result<Self, Failure> {
+    pub fn new(b: &Benchmark) -> Result<Self, Mistake> {
         let settings = Settings::for_benchmark(b);
         let broken =
-            |error: &dyn std::fmt::Display| Failure::badly(format!("settings without a form: {error}"));
+            |error: &dyn std::fmt::Display| Mistake::new(format!("settings without a form: {error}"));
         let mut known = Vec::new();
         leaves("", &serde_json::to_value(&settings).map_err(|error| broken(&error))?, &mut known);
         let document = Table::try_from(&settings).map_err(|error| broken(&error))?;
@@ -77,7 +63,7 @@ impl Config {
     }
 
     /// Takes over `default`, `reference` or a file.
-    pub(super) fn load(&mut self, name: &str) -> Result<(), Failure> {
+    pub fn load(&mut self, name: &str) -> Result<(), Mistake> {
         let shipped = SHIPPED.iter().find(|(system, ..)| *system == self.system);
         match (name, shipped) {
             ("default", Some((system, ours, _))) => {
@@ -88,12 +74,12 @@ impl Config {
                 self.take(theirs, &format!("studies/settings/{system}.reference.toml"))
             }
             ("reference", None) => {
-                Err(Failure::usage(format!("{} has no settings of the paper's authors", self.system))
+                Err(Mistake::new(format!("{} has no settings of the paper's authors", self.system))
                     .hint("only the systems of the paper's Table 1 have; see: ocorl list"))
             }
             (path, _) => {
                 let text = std::fs::read_to_string(Path::new(path)).map_err(|error| {
-                    Failure::usage(format!("cannot read '{path}'"))
+                    Mistake::new(format!("cannot read '{path}'"))
                         .detail("cause", error.to_string())
                         .hint("--settings takes default, reference or a TOML file")
                 })?;
@@ -103,25 +89,26 @@ impl Config {
     }
 
     /// Takes over a text of settings.
-    fn take(&mut self, text: &str, file: &str) -> Result<(), Failure> {
+    fn take(&mut self, text: &str, file: &str) -> Result<(), Mistake> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
-            let place = Place { file: file.into(), at: error.span().map(|span| position(text, span.start)) };
-            Failure::usage(format!("'{file}' is not TOML"))
+            let place = Place::at(file, text, error.span().map(|span| span.start));
+            Mistake::new(format!("'{file}' is not TOML"))
                 .detail("place", place.to_string())
                 .detail("cause", error.message().split_whitespace().collect::<Vec<_>>().join(" "))
         })?;
-        let place = |path: &str| {
-            Some(Place { file: file.into(), at: offset(text, path).map(|start| position(text, start)) })
-        };
+        let place = |path: &str| Some(Place::at(file, text, offset(text, path)));
         let mut changes = Vec::new();
         self.flatten("", Value::Table(table), &place, &mut changes)?;
         changes.into_iter().try_for_each(|change| self.apply(change))
     }
 
     /// Takes over PATH=VALUE. What is not a TOML value is a word.
-    pub(super) fn set(&mut self, path: &str, value: &str) -> Result<(), Failure> {
-        let parsed = format!("value = {value}").parse::<Table>().ok().and_then(|mut t| t.remove("value"));
-        let value = parsed.unwrap_or_else(|| Value::String(value.into()));
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), Mistake> {
+        self.set_value(path, self::value(value))
+    }
+
+    /// Takes over a value at a path.
+    pub fn set_value(&mut self, path: &str, value: Value) -> Result<(), Mistake> {
         let mut changes = Vec::new();
         self.flatten(path, value, &|_| None, &mut changes)?;
         changes.into_iter().try_for_each(|change| self.apply(change))
@@ -134,7 +121,7 @@ impl Config {
         value: Value,
         place: &dyn Fn(&str) -> Option<Place>,
         out: &mut Vec<Change>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Mistake> {
         if self.known.iter().any(|known| known == path) {
             out.push(Change { path: path.into(), value, place: place(path) });
             return Ok(());
@@ -148,17 +135,14 @@ impl Config {
             }),
             _ if section(path) => {
                 let inside = self.known.iter().find(|known| known.starts_with(&format!("{path}.")));
-                Err(located(
-                    Failure::usage(format!("'{path}' is a section of settings, not one")),
-                    place(path),
-                )
-                .hint(format!("as in: {}", inside.map_or("", String::as_str))))
+                Err(located(Mistake::new(format!("'{path}' is a section of settings, not one")), place(path))
+                    .hint(format!("as in: {}", inside.map_or("", String::as_str))))
             }
             _ => Err(self.unknown(path, place(path))),
         }
     }
 
-    fn unknown(&self, path: &str, place: Option<Place>) -> Failure {
+    fn unknown(&self, path: &str, place: Option<Place>) -> Mistake {
         let see = format!("see: ocorl run {} --print-config", self.system);
         let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
         let names: Vec<String> = self.known.iter().map(|known| last(known)).collect();
@@ -168,13 +152,13 @@ impl Config {
             let name = nearest(&last(path), names.iter().map(String::as_str))?;
             self.known.iter().find(|known| last(known) == name).map(String::as_str)
         });
-        located(Failure::usage(format!("no setting '{path}'")), place).hint(match meant {
+        located(Mistake::new(format!("no setting '{path}'")), place).hint(match meant {
             Some(meant) => format!("did you mean '{meant}'? {see}"),
             None => see,
         })
     }
 
-    fn apply(&mut self, change: Change) -> Result<(), Failure> {
+    fn apply(&mut self, change: Change) -> Result<(), Mistake> {
         let mut document = self.document.clone();
         insert(&mut document, &change.path, change.value.clone());
         let settings: Result<Settings, toml::de::Error> = document.clone().try_into();
@@ -186,7 +170,7 @@ impl Config {
             }
             Err(error) => {
                 let (path, cause) = (&change.path, error.message().lines().next().unwrap_or_default());
-                let failure = Failure::usage(format!("setting '{path}' cannot be {}", change.value));
+                let failure = Mistake::new(format!("setting '{path}' cannot be {}", change.value));
                 let failure = located(failure, change.place).detail("cause", cause);
                 // "unknown variant `a`, expected one of `b`, `c`"
                 let words: Vec<&str> = cause.split('`').skip(1).step_by(2).collect();
@@ -199,7 +183,7 @@ impl Config {
     }
 
     /// The complete settings as TOML, each marked by whether it was set.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let plain = toml::to_string(&self.settings).unwrap_or_default();
         let marked = |path: &str| if self.set.contains(path) { "# set" } else { "# default" };
         let mut text = format!("# How `ocorl run {}` learns; a file for --settings.\n", self.system);
@@ -237,6 +221,12 @@ impl Config {
     }
 }
 
+/// A TOML value; what is none is a word.
+pub(crate) fn value(text: &str) -> Value {
+    let parsed = format!("value = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("value"));
+    parsed.unwrap_or_else(|| Value::String(text.into()))
+}
+
 /// The paths of all values in a document, in its order of keys.
 fn leaves(path: &str, value: &Json, out: &mut Vec<String>) {
     match value {
@@ -263,7 +253,7 @@ fn insert(table: &mut Table, path: &str, value: Value) {
     }
 }
 
-fn located(failure: Failure, place: Option<Place>) -> Failure {
+fn located(failure: Mistake, place: Option<Place>) -> Mistake {
     match place {
         Some(place) => failure.detail("file", place.to_string()),
         None => failure,
@@ -286,16 +276,10 @@ fn offset(text: &str, path: &str) -> Option<usize> {
     None
 }
 
-/// Line and column of an offset, from 1.
-fn position(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line..].chars().count() + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mistake::position;
 
     fn config(system: &str) -> Config {
         Config::new(&Benchmark::find(system).unwrap()).unwrap()

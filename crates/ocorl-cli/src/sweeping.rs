@@ -1,0 +1,171 @@
+//! Sweeps as a person sees them: what is planned, a grid that fills up, what failed.
+
+mod screen;
+
+use crate::Manners;
+use crate::checks::{between, writable_folder};
+use crate::errors::Failure;
+use crate::signals::Signals;
+use crate::table::{Align, Table, cost, percent_more};
+use crate::terminal::say;
+use ocorl_study::cell::Laboratory;
+use ocorl_study::estimate::{duration, remaining};
+use ocorl_study::grid::Grid;
+use ocorl_study::results::{Group, Results};
+use ocorl_study::statistics::{mean, sample_std};
+use ocorl_study::sweep::Sweep;
+use ocorl_study::threads::{Jobs, Work};
+use screen::Screen;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// More cells at a time than this are refused: memory grows with them.
+const MOST_JOBS: usize = 256;
+
+/// What every command that sweeps accepts.
+#[derive(clap::Args, Clone)]
+pub(crate) struct Options {
+    /// Cells at a time; they do not change the answer [default: all processors]
+    #[arg(long, value_name = "J", allow_hyphen_values = true)]
+    pub(crate) jobs: Option<usize>,
+    /// Seconds a cell may take [default: as long as it needs]
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
+    budget: Option<f64>,
+    /// Run failed cells again
+    #[arg(long)]
+    again: bool,
+    /// Say what would be run, and end
+    #[arg(long)]
+    dry_run: bool,
+    /// End with exit code 1 if a cell failed
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What a sweep came to.
+pub(crate) enum Swept {
+    /// All cells have ended.
+    Done(Results),
+    /// Only what is planned was asked for: in words.
+    Planned(String),
+}
+
+impl Options {
+    fn jobs(&self) -> Result<usize, Failure> {
+        self.jobs.map_or(Ok(()), |jobs| between("--jobs", jobs, MOST_JOBS))?;
+        Ok(self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)))
+    }
+
+    fn budget(&self, grid: &Grid) -> Result<Option<Duration>, Failure> {
+        let seconds = self.budget.or(grid.budget);
+        let bad = |seconds: f64| {
+            Failure::usage(format!("--budget must be a positive number of seconds, not {seconds}"))
+        };
+        seconds
+            .map(|s| Duration::try_from_secs_f64(s).ok().filter(|d| !d.is_zero()).ok_or_else(|| bad(s)))
+            .transpose()
+    }
+
+    /// The end of a command whose sweep has failed cells.
+    pub(crate) fn verdict(&self, results: &Results) -> Option<Failure> {
+        let failed = results.cells.iter().filter(|cell| cell.failure.is_some()).count();
+        (self.strict && failed > 0)
+            .then(|| Failure::badly(format!("{failed} of {} cells failed", results.cells.len())))
+    }
+
+    /// Runs what is not yet finished of `grid` in `folder`, before the eyes of whoever watches.
+    pub(crate) fn sweep(&self, grid: &Grid, folder: &Path, manners: Manners) -> Result<Swept, Failure> {
+        let (count, budget) = (self.jobs()?, self.budget(grid)?);
+        if self.dry_run && !folder.exists() {
+            let cells = grid.cells();
+            return Ok(Swept::Planned(planned(cells.len(), cells.len(), None)));
+        }
+        writable_folder(folder)?;
+        let mut sweep = Sweep::open(folder, grid)?;
+        let todo = sweep.todo(self.again);
+        let words = planned(sweep.cells().len(), todo.len(), Some(remaining(&sweep, &todo, count)));
+        if self.dry_run {
+            return Ok(Swept::Planned(words));
+        }
+        if !manners.quiet {
+            say(&words);
+            for path in &sweep.damaged {
+                say(&format!("warning: '{}' cannot be read; its cell is run again\n", path.display()));
+            }
+        }
+        let signals = Signals::catch()?;
+        let jobs = Jobs { count, budget, cancel: signals.cancel.clone() };
+        let mut screen = Screen::new(&sweep, &todo, count, manners);
+        let work: Arc<dyn Work> = Arc::new(Laboratory::default());
+        // A panic is a failed cell with its reason, not a page of talk between the lines of the grid.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| ()));
+        let ended = sweep.run(&todo, &jobs, &work, &mut |sweep, update| screen.update(sweep, update));
+        std::panic::set_hook(hook);
+        screen.end();
+        let all = ended?;
+        let results = sweep.save()?;
+        match signals.caught() {
+            Some(signal) if !all => {
+                let (done, all) = (results.cells.len(), sweep.cells().len());
+                Err(Failure::interrupted(signal, format!("interrupted after {done} of {all} cells"))
+                    .detail("saved", folder.display().to_string())
+                    .hint("the same command goes on where it was"))
+            }
+            _ => Ok(Swept::Done(results)),
+        }
+    }
+}
+
+/// What is to be done, in a line.
+fn planned(all: usize, todo: usize, seconds: Option<f64>) -> String {
+    let plural = if all == 1 { "" } else { "s" };
+    let time = seconds.filter(|_| todo > 0).map_or(String::new(), |s| format!(", about {}", duration(s)));
+    format!("{all} cell{plural}, {} already done, {todo} to run{time}\n", all - todo)
+}
+
+/// Where a sweep is kept if nothing is said.
+pub(crate) fn folder(out: Option<&PathBuf>, name: &str) -> PathBuf {
+    out.cloned().unwrap_or_else(|| PathBuf::from("sweeps").join(name))
+}
+
+/// Final costs by group, then what failed.
+pub(crate) fn summary(results: &Results) -> String {
+    let mut table =
+        Table::new([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right]);
+    table.row(["system", "variant", "seeds", "final cost", "above optimum", "diverged"]);
+    for group in results.groups() {
+        let costs = group.final_costs();
+        let above = group.known().filter(|_| !costs.is_empty());
+        table.row([
+            group.cell.system.clone(),
+            group.cell.variant(),
+            costs.len().to_string(),
+            if costs.is_empty() { "-".into() } else { spread(&costs) },
+            above.map_or("-".into(), |known| percent_more(mean(&costs), known.continuous)),
+            diverged(&group),
+        ]);
+    }
+    let mut text = table.text();
+    let failed: Vec<_> = results.cells.iter().filter(|cell| cell.failure.is_some()).collect();
+    if !failed.is_empty() {
+        text += &format!("\n{} of {} cells failed:\n", failed.len(), results.cells.len());
+    }
+    for cell in failed {
+        text += &format!("  {}: {}\n", cell.cell, cell.failure.as_deref().unwrap_or_default());
+    }
+    text
+}
+
+/// Mean ± sample standard deviation.
+fn spread(costs: &[f64]) -> String {
+    format!("{} +- {:.4}", cost(mean(costs)), sample_std(costs))
+}
+
+fn diverged(group: &Group<'_>) -> String {
+    match group.cells.iter().filter(|cell| cell.diverged()).count() {
+        0 => "-".into(),
+        n => n.to_string(),
+    }
+}

@@ -1,0 +1,159 @@
+//! The grid that fills up: on a terminal a picture that is written over, else a plain line for each cell.
+
+use crate::Manners;
+use crate::table::cost;
+use crate::terminal::say;
+use ocorl_study::estimate::{duration, remaining};
+use ocorl_study::sweep::Sweep;
+use ocorl_study::threads::Update;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::{IsTerminal, stderr};
+use std::time::Instant;
+
+/// Rows of the picture at most; what is finished goes first.
+const MOST_ROWS: usize = 30;
+/// Seeds that are shown one by one.
+const MOST_SEEDS: usize = 40;
+
+/// Where a sweep is shown.
+pub(super) struct Screen {
+    quiet: bool,
+    live: bool,
+    jobs: usize,
+    todo: Vec<usize>,
+    running: BTreeMap<usize, (Instant, String)>,
+    /// Rows of the picture: name, places of its cells.
+    rows: Vec<(String, Vec<usize>)>,
+    /// Lines that stand on the terminal now.
+    drawn: usize,
+}
+
+impl Screen {
+    pub(super) fn new(sweep: &Sweep, todo: &[usize], jobs: usize, manners: Manners) -> Self {
+        let mut rows: Vec<(String, Vec<usize>)> = Vec::new();
+        for (index, cell) in sweep.cells().iter().enumerate() {
+            let name = format!("{}, {}", cell.system, cell.variant());
+            match rows.last_mut().filter(|(last, _)| *last == name) {
+                Some((_, cells)) => cells.push(index),
+                None => rows.push((name, vec![index])),
+            }
+        }
+        Screen {
+            quiet: manners.quiet,
+            live: !manners.quiet && stderr().is_terminal(),
+            jobs,
+            todo: todo.to_vec(),
+            running: BTreeMap::new(),
+            rows,
+            drawn: 0,
+        }
+    }
+
+    /// Shows what happened.
+    pub(super) fn update(&mut self, sweep: &Sweep, update: &Update) {
+        match update {
+            Update::Began(index) => {
+                self.running.insert(*index, (Instant::now(), "begins".into()));
+            }
+            Update::Episode(index, row) => {
+                if let Some((_, state)) = self.running.get_mut(index) {
+                    *state = format!("episode {}, cost {}", row.episode, cost(row.cost));
+                }
+            }
+            Update::Ended(index, result, timing) => {
+                self.running.remove(index);
+                self.todo.retain(|i| i != index);
+                if !self.live && !self.quiet {
+                    let end = match (&result.failure, result.final_cost()) {
+                        (Some(reason), _) => format!("failed: {reason}"),
+                        (None, Some(c)) => cost(c),
+                        (None, None) => "no episode".into(),
+                    };
+                    let done = sweep.cells().len() - self.todo.len();
+                    say(&format!(
+                        "{done} of {}: {}: {end} ({:.1} s){}\n",
+                        sweep.cells().len(),
+                        result.cell,
+                        timing.wall,
+                        self.left(sweep),
+                    ));
+                }
+            }
+            Update::Tick => {}
+        }
+        self.draw(sweep);
+    }
+
+    /// The time that is left, if any is.
+    fn left(&self, sweep: &Sweep) -> String {
+        if self.todo.is_empty() {
+            return String::new();
+        }
+        format!(", about {} left", duration(remaining(sweep, &self.todo, self.jobs)))
+    }
+
+    fn draw(&mut self, sweep: &Sweep) {
+        if !self.live {
+            return;
+        }
+        let picture = self.picture(sweep);
+        let lines = picture.lines().count();
+        let up = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
+        let body = picture.lines().fold(up, |text, line| text + "\r\x1b[K" + line + "\n");
+        say(&(body + "\x1b[J"));
+        self.drawn = lines;
+    }
+
+    fn picture(&self, sweep: &Sweep) -> String {
+        let waiting = |cells: &[usize]| cells.iter().any(|i| self.todo.contains(i));
+        // What is finished makes room for what is not.
+        let mut shown: Vec<&(String, Vec<usize>)> = self.rows.iter().collect();
+        if shown.len() > MOST_ROWS {
+            shown.retain(|(_, cells)| waiting(cells));
+            shown.truncate(MOST_ROWS);
+        }
+        let width = shown.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let mut text = String::new();
+        for (name, cells) in shown {
+            let signs: String = cells.iter().take(MOST_SEEDS).map(|&index| self.sign(sweep, index)).collect();
+            let done = cells.iter().filter(|i| !self.todo.contains(i)).count();
+            let _ = writeln!(text, "{name:<width$}  {signs}  {done}/{}", cells.len());
+        }
+        for (index, (begin, state)) in &self.running {
+            let _ = writeln!(
+                text,
+                "> {}: {state}, {:.0} s",
+                sweep.cells()[*index],
+                begin.elapsed().as_secs_f64()
+            );
+        }
+        let all = sweep.cells().len();
+        let results = (0..all).filter_map(|index| sweep.result(index));
+        let (failed, diverged) = results
+            .fold((0, 0), |(f, d), r| (f + usize::from(r.failure.is_some()), d + usize::from(r.diverged())));
+        let done = all - self.todo.len();
+        let _ =
+            writeln!(text, "{done} of {all} done, {failed} failed, {diverged} diverged{}", self.left(sweep));
+        text
+    }
+
+    /// One sign a cell.
+    fn sign(&self, sweep: &Sweep, index: usize) -> char {
+        match sweep.result(index) {
+            _ if self.running.contains_key(&index) => '>',
+            _ if self.todo.contains(&index) => '.',
+            Some(result) if result.failure.is_some() => 'x',
+            Some(result) if result.diverged() => '!',
+            _ => '#',
+        }
+    }
+
+    /// Takes the picture away.
+    pub(super) fn end(&mut self) {
+        if self.live && self.drawn > 0 {
+            say(&format!("\x1b[{}A\r\x1b[J", self.drawn));
+            self.drawn = 0;
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Files that are there whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes a file whole or not at all: to a temporary file in the same folder first, then renamed over `path`.
+///
+/// # Errors
+///
+/// What the file system says; then nothing is left behind, and what stood at `path` still stands there.
+pub fn write_atomically(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
+    let path = path.as_ref();
+    let (mut file, temporary) = create_beside(path)?;
+    let written = file.write_all(contents).and_then(|()| file.sync_all());
+    drop(file); // some systems do not rename an open file
+    written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&temporary); // the first error is the one to report
+    })
+}
+
+/// A new file in the folder of `path`, under a name nobody uses.
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    let Some(name) = path.file_name() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display())));
+    };
+    let mut attempt = 0_u32;
+    loop {
+        let name = format!(".{}.{}-{attempt}.tmp", name.to_string_lossy(), std::process::id());
+        let temporary = path.with_file_name(name);
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
+            opened => return opened.map(|file| (file, temporary)),
+        }
+    }
+}

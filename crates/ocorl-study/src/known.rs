@@ -1,0 +1,44 @@
+//! What is possible when the equations are known.
+
+use ocorl::baseline::{self, BaselineError, BaselineSettings};
+use ocorl::learn::Settings;
+use ocorl::system::Benchmark;
+use serde::{Deserialize, Serialize};
+
+/// The columns of Table 1 that need no learning: costs with the true model, mean over the initial states, in the units of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Known {
+    /// Best continuous-time control, open loop: the optimum against which regret is counted.
+    pub continuous: f64,
+    /// The same plan followed by MPC, as the paper's column is made.
+    pub tracked: f64,
+    /// Zero-order hold as the authors' program computes it.
+    pub held_as_printed: f64,
+    /// Best zero-order hold.
+    pub held: f64,
+    /// How many holds those are.
+    pub holds: usize,
+}
+
+impl Known {
+    /// Solves the known problem from each initial state of `settings`.
+    pub fn of(benchmark: &Benchmark, settings: &Settings) -> Result<Self, BaselineError> {
+        let starts = match settings.initial_states.as_slice() {
+            [] => std::slice::from_ref(&benchmark.task.initial_state),
+            given => given,
+        };
+        let weight = benchmark.table_scale() / starts.len() as f64;
+        let mut mean = Known { continuous: 0.0, tracked: 0.0, held_as_printed: 0.0, held: 0.0, holds: 0 };
+        for start in starts {
+            let mut b = benchmark.clone();
+            b.task.initial_state.clone_from(start);
+            let found = baseline::all(&b, &BaselineSettings::default())?;
+            mean.continuous += weight * found.continuous.open_loop.cost();
+            mean.tracked += weight * found.continuous.tracked.cost();
+            mean.held_as_printed += weight * found.held_reference.cost;
+            mean.held += weight * found.held.cost;
+            mean.holds = found.held.plan.controls.len();
+        }
+        Ok(mean)
+    }
+}

@@ -1,0 +1,29 @@
+//! Studies: what is run, kept and summed up around the mathematics of the `ocorl` crate.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`config`] | the settings of a run: defaults, shipped files, a file, single values; every mistake with its place |
+//! | [`cell`] | one run as plain data in and plain bytes out |
+//! | [`grid`] | which cells a sweep has |
+//! | [`threads`] | cells on threads: panics, budgets |
+//! | [`sweep`] | a sweep on disk, which goes on after any stop |
+//! | [`results`] | what a sweep gave, as tidy files |
+//! | [`table1`] | Table 1 of the paper beside ours |
+//! | [`known`] | what is possible with the true model |
+//! | [`estimate`], [`statistics`], [`tidy`], [`files`], [`mistake`] | smaller things |
+//!
+//! Nothing here draws or prints.
+
+pub mod cell;
+pub mod config;
+pub mod estimate;
+pub mod files;
+pub mod grid;
+pub mod known;
+pub mod mistake;
+pub mod results;
+pub mod statistics;
+pub mod sweep;
+pub mod table1;
+pub mod threads;
+pub mod tidy;

@@ -1,0 +1,299 @@
+//! What a sweep gave: cells with their episodes, as two tidy files that read back.
+//!
+//! | file | a row is |
+//! |---|---|
+//! | `results.csv` | a cell: what is possible, its final cost, how it ended |
+//! | `episodes.csv` | an episode of a cell |
+
+use crate::cell::{Cell, CellResult, EpisodeRow};
+use crate::files::write_atomically;
+use crate::known::Known;
+use crate::mistake::Mistake;
+use crate::tidy::Tidy;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::Path;
+use toml::Value;
+
+/// The results of a sweep, in the order of its cells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// One for each cell that has ended.
+    pub cells: Vec<CellResult>,
+}
+
+/// The cells that differ only in their seed.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// The first of them, standing for all but the seed.
+    pub cell: &'a Cell,
+    /// All of them.
+    pub cells: Vec<&'a CellResult>,
+}
+
+impl<'a> Group<'a> {
+    /// Final costs of those that came to their end.
+    pub fn final_costs(&self) -> Vec<f64> {
+        self.cells.iter().filter_map(|cell| cell.final_cost()).collect()
+    }
+
+    /// What is possible with the true model, if any cell knows.
+    pub fn known(&self) -> Option<Known> {
+        self.cells.iter().find_map(|cell| cell.known)
+    }
+
+    /// One value an episode for each cell that came to its end and has it.
+    pub fn by_episode(&self, value: impl Fn(&EpisodeRow) -> Option<f64>) -> BTreeMap<usize, Vec<f64>> {
+        let mut out: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for row in self.cells.iter().filter(|c| c.failure.is_none()).flat_map(|c| &c.episodes) {
+            if let Some(value) = value(row) {
+                out.entry(row.episode).or_default().push(value);
+            }
+        }
+        out
+    }
+
+    /// A setting that was changed, as a word.
+    pub fn setting(&self, path: &str) -> Option<String> {
+        self.cell.set.get(path).map(word)
+    }
+}
+
+/// A value as a word, strings without their quotes.
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Results {
+    /// Cells that differ only in their seed, in the order of their first.
+    pub fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for result in &self.cells {
+            let key = Cell { seed: 0, ..result.cell.clone() }.id();
+            let place = *places.entry(key).or_insert_with(|| {
+                groups.push(Group { cell: &result.cell, cells: Vec::new() });
+                groups.len() - 1
+            });
+            groups[place].cells.push(result);
+        }
+        groups
+    }
+
+    /// The group of `system` with these settings, and no others, changed.
+    pub fn group(&self, system: &str, settings: &str, set: &[(&str, &str)]) -> Option<Group<'_>> {
+        self.groups().into_iter().find(|group| {
+            let cell = group.cell;
+            cell.system == system
+                && cell.settings == settings
+                && cell.set.len() == set.len()
+                && set.iter().all(|(path, value)| group.setting(path).as_deref() == Some(*value))
+        })
+    }
+
+    /// The systems, in their order.
+    pub fn systems(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        self.cells.iter().map(|r| r.cell.system.as_str()).filter(|system| seen.insert(*system)).collect()
+    }
+
+    /// Everything that some cell sets.
+    fn paths(&self) -> BTreeSet<&str> {
+        self.cells.iter().flat_map(|r| r.cell.set.keys().map(String::as_str)).collect()
+    }
+
+    /// The columns that say which cell a row belongs to.
+    fn which<'a>(&'a self, rows: &[&'a CellResult]) -> Tidy {
+        let start = Tidy::default()
+            .text("system", rows.iter().map(|r| Some(r.cell.system.as_str())))
+            .text("settings", rows.iter().map(|r| Some(r.cell.settings.as_str())));
+        let with_paths = self
+            .paths()
+            .into_iter()
+            .fold(start, |table, path| table.text(path, rows.iter().map(|r| r.cell.set.get(path).map(word))));
+        with_paths.text("seed", rows.iter().map(|r| Some(r.cell.seed.to_string())))
+    }
+
+    /// One row a cell.
+    pub fn summary(&self) -> Tidy {
+        let rows: Vec<&CellResult> = self.cells.iter().collect();
+        let known =
+            |of: fn(&Known) -> f64| rows.iter().map(move |r| r.known.as_ref().map(of)).collect::<Vec<_>>();
+        let done = |of: fn(&CellResult) -> f64| {
+            rows.iter().map(move |r| r.final_cost().map(|_| of(r))).collect::<Vec<_>>()
+        };
+        self.which(&rows)
+            .number("final_cost", rows.iter().map(|r| r.final_cost()))
+            .number("continuous", known(|k| k.continuous))
+            .number("tracked", known(|k| k.tracked))
+            .number("held_as_printed", known(|k| k.held_as_printed))
+            .number("held", known(|k| k.held))
+            .count("holds", rows.iter().map(|r| r.known.map(|k| k.holds)))
+            .number("cumulative_regret", done(CellResult::cumulative_regret))
+            .count("within_1_percent_from", rows.iter().map(|r| r.stays_within(0.01)))
+            .count("episodes", rows.iter().map(|r| Some(r.episodes.len())))
+            .count("measurements", rows.iter().map(|r| Some(r.episodes.iter().map(|e| e.measured).sum())))
+            .text("outcome", rows.iter().map(|r| r.last().map(|row| row.outcome.as_str())))
+            .text("failure", rows.iter().map(|r| r.failure.as_deref()))
+            .text("version", rows.iter().map(|r| Some(r.version.as_str())))
+    }
+
+    /// One row an episode.
+    pub fn episodes(&self) -> Tidy {
+        let each: Vec<(&CellResult, &EpisodeRow)> =
+            self.cells.iter().flat_map(|r| r.episodes.iter().map(move |row| (r, row))).collect();
+        let cells: Vec<&CellResult> = each.iter().map(|(r, _)| *r).collect();
+        let number =
+            |of: fn(&EpisodeRow) -> Option<f64>| each.iter().map(move |(_, e)| of(e)).collect::<Vec<_>>();
+        let count =
+            |of: fn(&EpisodeRow) -> Option<usize>| each.iter().map(move |(_, e)| of(e)).collect::<Vec<_>>();
+        self.which(&cells)
+            .count("episode", count(|e| Some(e.episode)))
+            .number("cost", number(|e| Some(e.cost)))
+            .number("regret", number(|e| Some(e.regret)))
+            .number("planned_cost", number(|e| e.planned_cost))
+            .number("mean_cost", number(|e| e.mean_cost))
+            .count("measured", count(|e| Some(e.measured)))
+            .count("synchronized", count(|e| Some(e.synchronized)))
+            .number("beta", number(|e| e.beta))
+            .number("information_gain", number(|e| Some(e.information_gain)))
+            .number("uncertainty", number(|e| e.uncertainty))
+            .number("coverage", number(|e| e.coverage))
+            .number("coverage_95", number(|e| e.coverage_95))
+            .number("complexity", number(|e| e.complexity))
+            .count("required", count(|e| e.required))
+            .text("outcome", each.iter().map(|(_, e)| Some(e.outcome.as_str())))
+    }
+
+    /// Writes both files, and the summary as JSON, into `folder`.
+    pub fn save(&self, folder: &Path) -> io::Result<()> {
+        let (summary, episodes) = (self.summary(), self.episodes());
+        write_atomically(folder.join("episodes.csv"), episodes.csv().as_bytes())?;
+        write_atomically(folder.join("results.json"), summary.json().as_bytes())?;
+        write_atomically(folder.join("results.csv"), summary.csv().as_bytes())
+    }
+
+    /// Reads what [`save`](Self::save) wrote.
+    pub fn load(folder: &Path) -> Result<Self, Mistake> {
+        let mut results = Results::default();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for row in Rows::read(&folder.join("results.csv"))? {
+            let cell = row.cell("final_cost")?;
+            let known = match row.number("continuous")? {
+                None => None,
+                Some(continuous) => Some(Known {
+                    continuous,
+                    tracked: row.needed("tracked")?,
+                    held_as_printed: row.needed("held_as_printed")?,
+                    held: row.needed("held")?,
+                    holds: row.count("holds")?.unwrap_or(0),
+                }),
+            };
+            places.insert(cell.id(), results.cells.len());
+            results.cells.push(CellResult {
+                cell,
+                version: row.text("version")?.into(),
+                failure: Some(row.text("failure")?).filter(|text| !text.is_empty()).map(Into::into),
+                known,
+                episodes: Vec::new(),
+            });
+        }
+        for row in Rows::read(&folder.join("episodes.csv"))? {
+            let cell = row.cell("episode")?;
+            let Some(&place) = places.get(&cell.id()) else {
+                return Err(row.mistake(&format!("no cell of results.csv is this one: {cell}")));
+            };
+            results.cells[place].episodes.push(EpisodeRow {
+                episode: row.count("episode")?.unwrap_or(0),
+                cost: row.needed("cost")?,
+                regret: row.needed("regret")?,
+                planned_cost: row.number("planned_cost")?,
+                mean_cost: row.number("mean_cost")?,
+                measured: row.count("measured")?.unwrap_or(0),
+                synchronized: row.count("synchronized")?.unwrap_or(0),
+                beta: row.number("beta")?,
+                information_gain: row.needed("information_gain")?,
+                uncertainty: row.number("uncertainty")?,
+                coverage: row.number("coverage")?,
+                coverage_95: row.number("coverage_95")?,
+                complexity: row.number("complexity")?,
+                required: row.count("required")?,
+                outcome: row.text("outcome")?.into(),
+            });
+        }
+        Ok(results)
+    }
+}
+
+/// The rows of a CSV file, with their places.
+struct Rows;
+
+struct Row {
+    file: String,
+    line: u64,
+    header: csv::StringRecord,
+    record: csv::StringRecord,
+}
+
+impl Rows {
+    fn read(path: &Path) -> Result<Vec<Row>, Mistake> {
+        let file = path.display().to_string();
+        let bad = |error: csv::Error| {
+            Mistake::new(format!("cannot read '{file}'")).detail("cause", error.to_string())
+        };
+        let mut reader = csv::Reader::from_path(path).map_err(bad)?;
+        let header = reader.headers().map_err(bad)?.clone();
+        let mut rows = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(bad)?;
+            let line = record.position().map_or(0, csv::Position::line);
+            rows.push(Row { file: file.clone(), line, header: header.clone(), record });
+        }
+        Ok(rows)
+    }
+}
+
+impl Row {
+    fn mistake(&self, cause: &str) -> Mistake {
+        Mistake::new(format!("'{}' is not what a sweep writes", self.file))
+            .detail("place", format!("line {}", self.line))
+            .detail("cause", cause)
+    }
+
+    fn text(&self, column: &str) -> Result<&str, Mistake> {
+        let place = self.header.iter().position(|name| name == column);
+        let cell = place.and_then(|place| self.record.get(place));
+        cell.ok_or_else(|| self.mistake(&format!("there is no column '{column}'")))
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, column: &str) -> Result<Option<T>, Mistake> {
+        let text = self.text(column)?;
+        let parsed = (!text.is_empty()).then(|| text.parse()).transpose();
+        parsed.map_err(|_| self.mistake(&format!("'{text}' in column '{column}' is no number")))
+    }
+
+    fn number(&self, column: &str) -> Result<Option<f64>, Mistake> {
+        self.parsed(column)
+    }
+
+    fn needed(&self, column: &str) -> Result<f64, Mistake> {
+        self.number(column)?.ok_or_else(|| self.mistake(&format!("column '{column}' is empty")))
+    }
+
+    fn count(&self, column: &str) -> Result<Option<usize>, Mistake> {
+        self.parsed(column)
+    }
+
+    /// The cell of this row: `system`, `settings`, all that it sets, `seed`, and then `next`.
+    fn cell(&self, next: &str) -> Result<Cell, Mistake> {
+        let mut set = BTreeMap::new();
+        let until = self.header.iter().position(|name| name == next).unwrap_or(0);
+        for (name, text) in self.header.iter().zip(&self.record).take(until) {
+            if !["system", "settings", "seed"].contains(&name) && !text.is_empty() {
+                set.insert(name.to_owned(), crate::config::value(text));
+            }
+        }
+        let seed = self.parsed("seed")?.ok_or_else(|| self.mistake("a cell has no seed"))?;
+        Ok(Cell { system: self.text("system")?.into(), settings: self.text("settings")?.into(), set, seed })
+    }
+}

@@ -1,0 +1,264 @@
+//! Cells on threads of this machine: one cell does not disturb another, whatever becomes of it.
+//!
+//! Each cell has a thread of its own, with one thread of rayon inside, so that its processor time can be told. A panic becomes a failed
+//! cell. A cell that is over its budget is asked to stop; if it does not, it is left alone (its thread ends with the program) and another
+//! takes its place.
+
+use crate::cell::{Cell, CellResult, EpisodeRow, Laboratory};
+use cpu_time::ThreadTime;
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How often the clock is looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Beyond its budget, a cell has this share of it and these seconds more to end by itself.
+const GRACE: (f64, f64) = (0.1, 5.0);
+
+/// Whoever can run a cell.
+pub trait Work: Send + Sync + 'static {
+    /// Runs it; `cancel` asks to end soon, `watch` is told of every episode.
+    fn run(&self, cell: &Cell, cancel: &Arc<AtomicBool>, watch: &mut dyn FnMut(&EpisodeRow)) -> CellResult;
+}
+
+impl Work for Laboratory {
+    fn run(&self, cell: &Cell, cancel: &Arc<AtomicBool>, watch: &mut dyn FnMut(&EpisodeRow)) -> CellResult {
+        Laboratory::run(self, cell, cancel, watch)
+    }
+}
+
+/// How many at a time, and for how long.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    /// Cells at a time.
+    pub count: usize,
+    /// How long a cell may take.
+    pub budget: Option<Duration>,
+    /// Ends everything, leaving what is not finished.
+    pub cancel: Arc<AtomicBool>,
+}
+
+/// What a cell took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Seconds of one processor.
+    pub cpu: f64,
+    /// Seconds on the clock.
+    pub wall: f64,
+}
+
+/// What is told on the way. Numbers are places in the list of cells.
+#[derive(Clone, Debug)]
+pub enum Update {
+    /// A cell began.
+    Began(usize),
+    /// One of its episodes was completed.
+    Episode(usize, EpisodeRow),
+    /// It ended, well or not.
+    Ended(usize, Box<CellResult>, Timing),
+    /// Nothing happened for a while.
+    Tick,
+}
+
+/// A cell that is being run.
+struct Running {
+    index: usize,
+    begin: Instant,
+    cancel: Arc<AtomicBool>,
+}
+
+enum Message {
+    Episode(usize, EpisodeRow),
+    Ended(usize, Result<(CellResult, f64), String>),
+}
+
+/// Runs the cells at the places `todo`, in that order. `tell` hears everything, on the calling thread; the first error it returns ends the
+/// work. Returns whether all were run.
+pub fn run<E>(
+    cells: &[Cell],
+    todo: &[usize],
+    jobs: &Jobs,
+    work: &Arc<dyn Work>,
+    tell: &mut dyn FnMut(Update) -> Result<(), E>,
+) -> Result<bool, E> {
+    let (sender, receiver) = channel();
+    let mut waiting = todo.iter().copied();
+    let mut running: Vec<Running> = Vec::new();
+    loop {
+        while running.len() < jobs.count.max(1) && !jobs.cancel.load(Ordering::Relaxed) {
+            let Some(index) = waiting.next() else { break };
+            let cancel = Arc::new(AtomicBool::new(false));
+            tell(Update::Began(index))?;
+            start(index, cells[index].clone(), cancel.clone(), work.clone(), sender.clone());
+            running.push(Running { index, begin: Instant::now(), cancel });
+        }
+        if running.is_empty() {
+            return Ok(waiting.next().is_none());
+        }
+        if jobs.cancel.load(Ordering::Relaxed) {
+            running.iter().for_each(|cell| cell.cancel.store(true, Ordering::Relaxed));
+            return Ok(false);
+        }
+        let message = match receiver.recv_timeout(TICK) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        };
+        let place = |index: usize| running.iter().position(|r| r.index == index);
+        match message {
+            Some(Message::Episode(index, row)) if place(index).is_some() => {
+                tell(Update::Episode(index, row))?
+            }
+            Some(Message::Ended(index, ended)) => {
+                // A cell that was given up is not there any more.
+                if let Some(place) = place(index) {
+                    let cell = running.swap_remove(place);
+                    let (result, timing) = cell.ended(&cells[index], ended, jobs.budget);
+                    tell(Update::Ended(index, Box::new(result), timing))?;
+                }
+            }
+            _ => tell(Update::Tick)?,
+        }
+        let Some(budget) = jobs.budget else { continue };
+        for place in (0..running.len()).rev() {
+            let over = running[place].begin.elapsed().as_secs_f64() - budget.as_secs_f64();
+            if over > 0.0 {
+                running[place].cancel.store(true, Ordering::Relaxed);
+            }
+            if over > GRACE.0 * budget.as_secs_f64() + GRACE.1 {
+                let cell = running.swap_remove(place);
+                let (result, timing) = cell.ended(&cells[cell.index], Err(String::new()), jobs.budget);
+                tell(Update::Ended(cell.index, Box::new(result), timing))?;
+            }
+        }
+    }
+}
+
+impl Running {
+    /// What became of it.
+    fn ended(
+        &self,
+        cell: &Cell,
+        ended: Result<(CellResult, f64), String>,
+        budget: Option<Duration>,
+    ) -> (CellResult, Timing) {
+        let wall = self.begin.elapsed().as_secs_f64();
+        let (mut result, cpu) = ended.unwrap_or_else(|reason| (CellResult::failed(cell, reason), wall));
+        // A cell that had no need to listen to the wish to stop has a result.
+        if let Some(budget) =
+            budget.filter(|_| self.cancel.load(Ordering::Relaxed) && result.failure.is_some())
+        {
+            result.failure = Some(format!("out of time: it took more than {} s", budget.as_secs_f64()));
+            // How far it came depends on the machine.
+            result.episodes.clear();
+        }
+        (result, Timing { cpu, wall })
+    }
+}
+
+/// Runs one cell on a thread of its own.
+fn start(index: usize, cell: Cell, cancel: Arc<AtomicBool>, work: Arc<dyn Work>, to: Sender<Message>) {
+    let answer = to.clone();
+    let run = move || {
+        let mut watch = |row: &EpisodeRow| {
+            let _ = to.send(Message::Episode(index, row.clone()));
+        };
+        let timed = || {
+            let clock = ThreadTime::now();
+            let result = work.run(&cell, &cancel, &mut watch);
+            (result, clock.elapsed().as_secs_f64())
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let pool = pool.map_err(|error| format!("cannot start a thread: {error}"));
+        let ended = pool.and_then(|pool| {
+            catch_unwind(AssertUnwindSafe(|| pool.install(timed)))
+                .map_err(|panic| format!("panicked: {}", message(panic.as_ref())))
+        });
+        // Who has left hears nothing.
+        let _ = to.send(Message::Ended(index, ended));
+    };
+    if let Err(error) = std::thread::Builder::new().name(format!("cell {index}")).spawn(run) {
+        let _ = answer.send(Message::Ended(index, Err(format!("cannot start a thread: {error}"))));
+    }
+}
+
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let word = panic.downcast_ref::<&str>().copied();
+    word.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Grid;
+
+    /// A cell that does what its seed says.
+    struct Pretend;
+
+    impl Work for Pretend {
+        fn run(&self, cell: &Cell, cancel: &Arc<AtomicBool>, _: &mut dyn FnMut(&EpisodeRow)) -> CellResult {
+            match cell.seed {
+                1 => panic!("cell {} is broken", cell.seed),
+                2 => {
+                    while !cancel.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    CellResult::failed(cell, "cancelled")
+                }
+                // Does not listen.
+                3 => {
+                    std::thread::sleep(Duration::from_secs(3600));
+                    CellResult::failed(cell, "never")
+                }
+                _ => CellResult { failure: None, ..CellResult::failed(cell, "") },
+            }
+        }
+    }
+
+    #[test]
+    fn broken_slow_and_deaf_cells_do_not_stop_the_others() {
+        let cells = Grid::parse("systems = \"pendulum\"\nseeds = 8\n", "").unwrap().cells();
+        let todo: Vec<usize> = (0..cells.len()).collect();
+        let budget = Some(Duration::from_millis(200));
+        let jobs = Jobs { count: 2, budget, cancel: Arc::default() };
+        let mut ended: Vec<Option<Option<String>>> = vec![None; cells.len()];
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| ()));
+        let work: Arc<dyn Work> = Arc::new(Pretend);
+        let all = run::<()>(&cells, &todo, &jobs, &work, &mut |update| {
+            if let Update::Ended(index, result, timing) = update {
+                assert!(ended[index].replace(result.failure).is_none(), "cell {index} is counted twice");
+                assert!(timing.wall < 60.0);
+            }
+            Ok(())
+        });
+        std::panic::set_hook(hook);
+        assert_eq!(all, Ok(true));
+        for (index, ended) in ended.into_iter().enumerate() {
+            let failure = ended.expect("every cell ends");
+            match index {
+                1 => assert_eq!(failure.as_deref(), Some("panicked: cell 1 is broken")),
+                2 | 3 => assert_eq!(failure.as_deref(), Some("out of time: it took more than 0.2 s")),
+                _ => assert_eq!(failure, None),
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_of_whoever_listens_ends_the_work() {
+        let cells = Grid::parse("systems = \"pendulum\"\nseeds = [0, 4, 5, 6]\n", "").unwrap().cells();
+        let jobs = Jobs { count: 1, budget: None, cancel: Arc::default() };
+        let work: Arc<dyn Work> = Arc::new(Pretend);
+        let mut heard = 0;
+        let ended = run(&cells, &[0, 1, 2, 3], &jobs, &work, &mut |update| {
+            heard += usize::from(matches!(update, Update::Ended(..)));
+            if heard == 2 { Err("disk full") } else { Ok(()) }
+        });
+        assert_eq!((ended, heard), (Err("disk full"), 2));
+    }
+}
