@@ -159,7 +159,7 @@ fn limits(bounds: &Bounds, i: usize, far: f64) -> Vec<Mark> {
 }
 
 pub(crate) fn time_axis(b: &Benchmark) -> Axis {
-    Axis::new("time", crate::commands::time_unit(b)).range(0.0, b.task.horizon)
+    Axis::new("time", b.time_unit()).range(0.0, b.task.horizon)
 }
 
 /// The unit of all of them, if it is one.

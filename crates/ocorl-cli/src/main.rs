@@ -6,6 +6,7 @@
 //! | `commands` | one file for each command: what it accepts and what it answers |
 //! | `figures` | what the plots show |
 //! | `errors` | what went wrong, for people and for programs, and the exit code |
+//! | `machine` | where and when, for the record of results |
 //! | `signals` | the wish to stop |
 //! | `sweeping` | sweeps as a person sees them |
 //! | `table` | text in columns |
@@ -17,6 +18,7 @@ mod checks;
 mod commands;
 mod errors;
 mod figures;
+mod machine;
 mod signals;
 mod sweeping;
 mod table;

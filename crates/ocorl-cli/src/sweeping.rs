@@ -5,10 +5,11 @@ mod screen;
 use crate::Manners;
 use crate::checks::{between, writable_folder};
 use crate::errors::Failure;
+use crate::machine;
 use crate::signals::Signals;
 use crate::table::{Align, Table, cost, percent_more};
 use crate::terminal::say;
-use ocorl_study::cell::Laboratory;
+use ocorl_study::cell::{Cell, Laboratory};
 use ocorl_study::estimate::{duration, remaining};
 use ocorl_study::grid::Grid;
 use ocorl_study::results::{Group, Results};
@@ -16,6 +17,7 @@ use ocorl_study::statistics::{mean, sample_std};
 use ocorl_study::sweep::Sweep;
 use ocorl_study::threads::{Jobs, Work};
 use screen::Screen;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +43,62 @@ pub(crate) struct Options {
     /// End with exit code 1 if a cell failed
     #[arg(long)]
     strict: bool,
+}
+
+/// Which cells of a grid that comes with the program.
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct Selection {
+    /// Only these systems, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    systems: Vec<String>,
+    /// So many seeds, from 0
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    seeds: Option<u64>,
+    /// One setting for every cell, as in episodes=10
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    set: Vec<(String, String)>,
+    /// Folder of the sweep [default: sweeps/ and its name]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sweep_out: Option<PathBuf>,
+}
+
+impl Selection {
+    /// Narrows `grid`.
+    pub(crate) fn apply(&self, grid: &mut Grid) -> Result<(), Failure> {
+        if !self.systems.is_empty() {
+            grid.systems.clone_from(&self.systems);
+        }
+        if let Some(seeds) = self.seeds {
+            grid.seeds = (0..seeds).collect();
+        }
+        for (path, text) in &self.set {
+            grid.set.insert(path.clone(), ocorl_study::config::value(text));
+        }
+        Ok(grid.check()?)
+    }
+
+    /// Cells of one system with settings of their own: what is said here counts more.
+    pub(crate) fn cells(&self, system: &str, set: &[(&str, &str)], seeds: u64) -> Result<Vec<Cell>, Failure> {
+        let set = set.iter().map(|(path, text)| ((*path).to_owned(), ocorl_study::config::value(text)));
+        let mut grid = Grid {
+            title: String::new(),
+            systems: vec![system.into()],
+            settings: vec!["default".into()],
+            seeds: (0..seeds).collect(),
+            budget: None,
+            set: set.collect(),
+            vary: BTreeMap::default(),
+            variants: Vec::new(),
+        };
+        self.apply(&mut grid)?;
+        Ok(grid.cells())
+    }
+}
+
+/// PATH=VALUE
+pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
+    let (path, value) = text.split_once('=').ok_or("it must be PATH=VALUE, as in plan.intervals=100")?;
+    Ok((path.trim().into(), value.trim().into()))
 }
 
 /// What a sweep came to.
@@ -106,6 +164,9 @@ impl Options {
         screen.end();
         let all = ended?;
         let results = sweep.save()?;
+        if !todo.is_empty() {
+            sweep.describe(&machine::command_line(), &machine::today(), &machine::processor())?;
+        }
         match signals.caught() {
             Some(signal) if !all => {
                 let (done, all) = (results.cells.len(), sweep.cells().len());

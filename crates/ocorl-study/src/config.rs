@@ -222,7 +222,7 @@ impl Config {
 }
 
 /// A TOML value; what is none is a word.
-pub(crate) fn value(text: &str) -> Value {
+pub fn value(text: &str) -> Value {
     let parsed = format!("value = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("value"));
     parsed.unwrap_or_else(|| Value::String(text.into()))
 }

@@ -5,10 +5,13 @@
 //! | [`config`] | the settings of a run: defaults, shipped files, a file, single values; every mistake with its place |
 //! | [`cell`] | one run as plain data in and plain bytes out |
 //! | [`grid`] | which cells a sweep has |
+//! | [`studies`] | the grids that come with the program |
 //! | [`threads`] | cells on threads: panics, budgets |
 //! | [`sweep`] | a sweep on disk, which goes on after any stop |
 //! | [`results`] | what a sweep gave, as tidy files |
+//! | [`report`] | all studies in words |
 //! | [`table1`] | Table 1 of the paper beside ours |
+//! | [`portrait`] | one run looked at closely, with the model before each episode |
 //! | [`known`] | what is possible with the true model |
 //! | [`estimate`], [`statistics`], [`tidy`], [`files`], [`mistake`] | smaller things |
 //!
@@ -21,8 +24,11 @@ pub mod files;
 pub mod grid;
 pub mod known;
 pub mod mistake;
+pub mod portrait;
+pub mod report;
 pub mod results;
 pub mod statistics;
+pub mod studies;
 pub mod sweep;
 pub mod table1;
 pub mod threads;

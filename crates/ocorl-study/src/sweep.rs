@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cells/<system>-<seed>-<hash>.json` | the result of one cell: the same bytes wherever it ran |
 //! | `timings.csv` | what each cell took here |
+//! | `about.toml` | command, version, date, machine, processor time |
 //! | `results.csv`, `results.json`, `episodes.csv` | all of it, in the order of the grid, written at the end |
 
 use crate::cell::{Cell, CellResult};
@@ -12,6 +13,7 @@ use crate::grid::Grid;
 use crate::results::Results;
 use crate::threads::{self, Jobs, Timing, Update, Work};
 use crate::tidy::Tidy;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -46,6 +48,29 @@ pub enum SweepError {
         /// Who we are.
         ours: &'static str,
     },
+}
+
+/// Who made the results of a sweep, when and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// What was typed.
+    pub command: String,
+    /// Version of the program.
+    pub version: String,
+    /// Day on which the last cell ended.
+    pub date: String,
+    /// Processor and number of cores.
+    pub machine: String,
+    /// Seconds of one processor for all cells together.
+    pub cpu_seconds: f64,
+}
+
+impl About {
+    /// Reads what [`Sweep::describe`] wrote into `folder`; none if nobody did.
+    pub fn load(folder: &Path) -> Option<Self> {
+        toml::from_str(&fs::read_to_string(folder.join("about.toml")).ok()?).ok()
+    }
 }
 
 /// A sweep, and what of it is finished.
@@ -159,6 +184,19 @@ impl Sweep {
     /// What is finished, in the order of the grid.
     pub fn results(&self) -> Results {
         Results { cells: self.results.iter().flatten().cloned().collect() }
+    }
+
+    /// Writes down where the results come from: `about.toml`.
+    pub fn describe(&self, command: &str, date: &str, machine: &str) -> Result<(), SweepError> {
+        let times = self.cells.iter().filter_map(|cell| self.timings.get(&cell.id()));
+        let about = About {
+            command: command.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            date: date.into(),
+            machine: machine.into(),
+            cpu_seconds: times.map(|t| t.cpu).sum::<f64>().round(),
+        };
+        self.write("about.toml", &toml::to_string(&about).unwrap_or_default())
     }
 
     /// Writes the files that sum up.

@@ -1,1 +1,327 @@
-//! todo
+//! Table 1 of the paper beside ours: nine systems, what is possible with the true model, and what three measurement strategies learn.
+
+use crate::known::Known;
+use crate::results::Results;
+use crate::statistics::{mean, sample_std};
+use crate::tidy::Tidy;
+use ocorl::learn::Strategy;
+use ocorl::system::{Benchmark, Cell as PaperCell, Published};
+
+/// The strategies of the table, in its order.
+pub const STRATEGIES: [Strategy; 3] =
+    [Strategy::MaxKernelDistance, Strategy::MaxDeterminant, Strategy::Equidistant];
+
+/// What the paper got with a strategy, if it tried it.
+pub fn published(row: &Published, strategy: Strategy) -> Option<PaperCell> {
+    match strategy {
+        Strategy::MaxKernelDistance => Some(row.max_kernel_distance),
+        Strategy::MaxDeterminant => Some(row.max_determinant),
+        Strategy::Equidistant => Some(row.equidistant),
+        _ => None,
+    }
+}
+
+/// The table, as far as results are there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table1 {
+    /// One a system, in the paper's order.
+    pub rows: Vec<Row>,
+}
+
+/// One system.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its name.
+    pub system: &'static str,
+    /// Its name as the table prints it.
+    pub title: &'static str,
+    /// The paper's row.
+    pub paper: Published,
+    /// Ours with the true model.
+    pub known: Option<Known>,
+    /// Ours, learned: one for each of [`STRATEGIES`].
+    pub learned: [Learned; 3],
+}
+
+/// One strategy on one system.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learned {
+    /// Final costs of the seeds that came to their end.
+    pub costs: Vec<f64>,
+    /// How many of these ended before their horizon.
+    pub diverged: usize,
+    /// Cells without a result.
+    pub failed: usize,
+    /// What the paper got.
+    pub paper: PaperCell,
+}
+
+impl Learned {
+    /// Mean final cost; NaN if there is none.
+    pub fn mean(&self) -> f64 {
+        mean(&self.costs)
+    }
+
+    /// Sample standard deviation.
+    pub fn std(&self) -> f64 {
+        sample_std(&self.costs)
+    }
+
+    /// At most what the paper got, as far as it is printed. A printed cell below the exact optimum is an artefact of its integration; then
+    /// within 0.3 % of the optimum counts. `None` without results.
+    pub fn reaches_paper(&self, known: &Known) -> Option<bool> {
+        if self.costs.is_empty() {
+            return None;
+        }
+        let printed = self.paper.mean + 0.005;
+        let possible = if printed < known.continuous { 1.003 * known.continuous } else { printed };
+        Some(self.mean() <= possible)
+    }
+
+    /// Mean ± spread, and what ended badly.
+    fn words(&self, plus_minus: &str) -> String {
+        if self.costs.is_empty() {
+            return if self.failed > 0 { format!("{} failed", self.failed) } else { "-".into() };
+        }
+        let mut text = format!("{:.3} {plus_minus} {:.3}", self.mean(), self.std());
+        for (count, what) in [(self.diverged, "diverged"), (self.failed, "failed")] {
+            if count > 0 {
+                text += &format!(" ({count} {what})");
+            }
+        }
+        text
+    }
+}
+
+impl Row {
+    /// The least of our three means.
+    fn best(&self) -> f64 {
+        self.learned.iter().map(Learned::mean).fold(f64::NAN, f64::min)
+    }
+
+    /// The least of the paper's three means.
+    fn best_printed(&self) -> f64 {
+        self.learned.iter().map(|l| l.paper.mean).fold(f64::NAN, f64::min)
+    }
+}
+
+impl Table1 {
+    /// Sums up the cells of the study `table1` (or of fewer systems and seeds, or with more settings) that are in `results`.
+    pub fn new(results: &Results) -> Self {
+        let groups = results.groups();
+        let row = |b: &Benchmark| {
+            let of = |strategy: Strategy, paper: PaperCell| {
+                let group = groups.iter().find(|group| {
+                    group.cell.system == b.name
+                        && group.setting("strategy").as_deref() == Some(strategy.name())
+                });
+                let cells = group.map_or(&[][..], |group| &group.cells);
+                Learned {
+                    costs: group.map_or(Vec::new(), |group| group.final_costs()),
+                    diverged: cells.iter().filter(|cell| cell.diverged()).count(),
+                    failed: cells.iter().filter(|cell| cell.failure.is_some()).count(),
+                    paper,
+                }
+            };
+            let paper = b.published?;
+            let learned = [
+                of(STRATEGIES[0], paper.max_kernel_distance),
+                of(STRATEGIES[1], paper.max_determinant),
+                of(STRATEGIES[2], paper.equidistant),
+            ];
+            let known =
+                groups.iter().filter(|group| group.cell.system == b.name).find_map(|group| group.known());
+            Some(Row { system: b.name, title: b.title, paper, known, learned })
+        };
+        let wanted = results.systems();
+        let systems = Benchmark::of_the_paper();
+        Table1 { rows: systems.iter().filter(|b| wanted.contains(&b.name)).filter_map(row).collect() }
+    }
+
+    /// How many learned cells reach the paper's, of how many.
+    pub fn reached(&self) -> (usize, usize) {
+        let verdicts = self.rows.iter().flat_map(|row| {
+            row.learned.iter().filter_map(move |learned| learned.reaches_paper(row.known.as_ref()?))
+        });
+        verdicts.fold((0, 0), |(yes, all), reached| (yes + usize::from(reached), all + 1))
+    }
+
+    /// Head and rows of the printed forms. `bold` wraps the best of a row.
+    pub fn printed(&self, plus_minus: &str, bold: impl Fn(String) -> String) -> Vec<Vec<String>> {
+        let two = |value: f64| format!("{value:.2}");
+        let three = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let known = |of: fn(&Known) -> f64| three(row.known.as_ref().map(of));
+            let mut line = vec![
+                row.title.to_owned(),
+                two(row.paper.continuous),
+                known(|k| k.continuous),
+                two(row.paper.held),
+                known(|k| k.held_as_printed),
+                known(|k| k.held),
+            ];
+            for learned in &row.learned {
+                let paper = format!("{:.2} {plus_minus} {:.2}", learned.paper.mean, learned.paper.std);
+                let best =
+                    |value: f64, least: f64, text: String| if value <= least { bold(text) } else { text };
+                line.push(best(learned.paper.mean, row.best_printed(), paper));
+                line.push(best(learned.mean(), row.best(), learned.words(plus_minus)));
+            }
+            lines.push(line);
+        }
+        lines
+    }
+
+    /// For documents.
+    pub fn markdown(&self) -> String {
+        let mut text = String::from(
+            "| System | Continuous OC: paper | ours | ZOH as printed: paper | ours | Exact ZOH: ours \
+             | Max kernel distance: paper | ours | Max determinant: paper | ours | Equidistant: paper | ours |\n",
+        );
+        text += &format!("|---|{}\n", "---:|".repeat(11));
+        for line in self.printed("±", |best| format!("**{best}**")) {
+            text += &format!("| {} |\n", line.join(" | "));
+        }
+        text
+    }
+
+    /// For papers; needs no package.
+    pub fn latex(&self) -> String {
+        let mut text = String::from(
+            "\\begin{tabular}{l|rr|rr|r|rr|rr|rr}\n\\hline\n\
+             System & \\multicolumn{2}{c|}{Continuous OC} & \\multicolumn{2}{c|}{ZOH as printed} & Exact ZOH \
+             & \\multicolumn{2}{c|}{Max kernel distance} & \\multicolumn{2}{c|}{Max determinant} \
+             & \\multicolumn{2}{c}{Equidistant} \\\\\n & paper & ours & paper & ours & ours \
+             & paper & ours & paper & ours & paper & ours \\\\\n\\hline\n",
+        );
+        for line in self.printed("$\\pm$", |best| format!("\\textbf{{{best}}}")) {
+            text += &format!("{} \\\\\n", line.join(" & "));
+        }
+        text + "\\hline\n\\end{tabular}\n"
+    }
+
+    /// For programs: one row a system and strategy.
+    pub fn tidy(&self) -> Tidy {
+        let rows: Vec<(&Row, Strategy, &Learned)> = self
+            .rows
+            .iter()
+            .flat_map(|row| {
+                STRATEGIES.into_iter().zip(&row.learned).map(move |(s, learned)| (row, s, learned))
+            })
+            .collect();
+        let known = |of: fn(&Known) -> f64| {
+            rows.iter().map(move |(r, ..)| r.known.as_ref().map(of)).collect::<Vec<_>>()
+        };
+        let learned =
+            |of: fn(&Learned) -> f64| rows.iter().map(move |(.., l)| Some(of(l))).collect::<Vec<_>>();
+        let count =
+            |of: fn(&Learned) -> usize| rows.iter().map(move |(.., l)| Some(of(l))).collect::<Vec<_>>();
+        Tidy::default()
+            .text("system", rows.iter().map(|(r, ..)| Some(r.system)))
+            .text("strategy", rows.iter().map(|(_, s, _)| Some(s.name())))
+            .number("paper_continuous", rows.iter().map(|(r, ..)| Some(r.paper.continuous)))
+            .number("continuous", known(|k| k.continuous))
+            .number("paper_held", rows.iter().map(|(r, ..)| Some(r.paper.held)))
+            .number("held_as_printed", known(|k| k.held_as_printed))
+            .number("held", known(|k| k.held))
+            .number("paper_mean", learned(|l| l.paper.mean))
+            .number("paper_std", learned(|l| l.paper.std))
+            .number("mean", learned(Learned::mean))
+            .number("std", learned(Learned::std))
+            .count("seeds", count(|l| l.costs.len()))
+            .count("diverged", count(|l| l.diverged))
+            .count("failed", count(|l| l.failed))
+            .text(
+                "reaches_paper",
+                rows.iter().map(|(r, _, l)| {
+                    let reached = r.known.as_ref().and_then(|known| l.reaches_paper(known))?;
+                    Some(if reached { "yes" } else { "no" })
+                }),
+            )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::{Cell, CellResult, EpisodeRow};
+
+    /// One episode that ended like this.
+    fn result(system: &str, strategy: &str, seed: u64, cost: f64, outcome: &str) -> CellResult {
+        let set = [("strategy".to_owned(), toml::Value::String(strategy.into()))].into();
+        let cell = Cell { system: system.into(), settings: "default".into(), set, seed };
+        let row = EpisodeRow {
+            episode: 0,
+            cost,
+            regret: cost - 20.16,
+            planned_cost: None,
+            mean_cost: None,
+            measured: 10,
+            synchronized: 0,
+            beta: None,
+            information_gain: 1.0,
+            uncertainty: None,
+            coverage: None,
+            coverage_95: None,
+            complexity: None,
+            required: None,
+            outcome: outcome.into(),
+        };
+        let known = Known { continuous: 20.16, tracked: 20.16, held_as_printed: 20.6, held: 20.55, holds: 9 };
+        CellResult { failure: None, known: Some(known), episodes: vec![row], ..CellResult::failed(&cell, "") }
+    }
+
+    fn table() -> Table1 {
+        let mut failed = result("pendulum", "max-determinant", 2, 0.0, "completed");
+        failed.failure = Some("panicked".into());
+        Table1::new(&Results {
+            cells: vec![
+                result("pendulum", "max-determinant", 0, 20.0, "completed"),
+                result("pendulum", "max-determinant", 1, 22.0, "a limit was hit"),
+                failed,
+                result("pendulum", "equidistant", 0, 20.25, "completed"),
+            ],
+        })
+    }
+
+    #[test]
+    fn seeds_are_summed_up_and_bad_ends_are_counted() {
+        let table = table();
+        assert_eq!(table.rows.len(), 1);
+        let [distance, determinant, equidistant] = &table.rows[0].learned;
+        assert!(distance.costs.is_empty());
+        assert_eq!((determinant.mean(), determinant.diverged, determinant.failed), (21.0, 1, 1));
+        assert!((determinant.std() - 2.0_f64.sqrt()).abs() < 1e-15);
+        assert_eq!(equidistant.costs, [20.25]);
+        // 21.0 is more than the paper's 20.20; 20.25 is less than its 20.29.
+        assert_eq!(table.reached(), (1, 2));
+    }
+
+    #[test]
+    fn the_best_is_bold_in_every_form() {
+        let table = table();
+        let markdown = table.markdown();
+        assert!(markdown.contains("| **20.250 ± 0.000** |"), "{markdown}");
+        assert!(markdown.contains("| 21.000 ± 1.414 (1 diverged) (1 failed) |"), "{markdown}");
+        // The paper has two best ones.
+        assert_eq!(markdown.matches("**20.20 ± 0.02**").count(), 2, "{markdown}");
+        assert!(table.latex().contains("& \\textbf{20.250 $\\pm$ 0.000} \\\\"), "{}", table.latex());
+        let csv = table.tidy().csv();
+        assert_eq!(csv.lines().count(), 1 + 3);
+        assert!(csv.lines().nth(2).is_some_and(|line| line.ends_with(",2,1,1,no")), "{csv}");
+    }
+
+    #[test]
+    fn a_printed_cell_below_the_optimum_asks_for_the_optimum() {
+        let known = Known { continuous: 20.30, tracked: 20.30, held_as_printed: 20.6, held: 20.55, holds: 9 };
+        let learned = |mean: f64| Learned {
+            costs: vec![mean],
+            diverged: 0,
+            failed: 0,
+            paper: PaperCell { mean: 20.20, std: 0.0 },
+        };
+        assert_eq!(learned(20.35).reaches_paper(&known), Some(true));
+        assert_eq!(learned(20.37).reaches_paper(&known), Some(false));
+    }
+}

@@ -1,49 +1,119 @@
 //! The numbers behind a figure.
 
-use crate::figure::{Figure, Mark, Shape};
+use crate::figure::Figure;
+use crate::mark::{Mark, Shape};
 
 /// One number pair of a mark, with the name of what it belongs to. Rules have one coordinate only.
-pub(crate) type Row = (&'static str, Option<f64>, Option<f64>);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    name: &'static str,
+    pub(crate) x: Option<f64>,
+    pub(crate) y: Option<f64>,
+    /// What its colour says.
+    pub(crate) value: Option<f64>,
+}
+
+impl Row {
+    fn new(name: &'static str, x: impl Into<Option<f64>>, y: impl Into<Option<f64>>) -> Self {
+        Self { name, x: x.into(), y: y.into(), value: None }
+    }
+
+    /// Whether all of it can be drawn, as far as the numbers alone tell.
+    pub(crate) fn is_finite(&self) -> bool {
+        [self.x, self.y, self.value].into_iter().flatten().all(f64::is_finite)
+    }
+}
+
+fn pairs(name: &'static str, x: &[f64], y: &[f64]) -> Vec<Row> {
+    x.iter().zip(y).map(|(&x, &y)| Row::new(name, x, y)).collect()
+}
+
+fn valued(name: &'static str, x: &[f64], y: &[f64], value: &[f64]) -> Vec<Row> {
+    let value = value.iter().map(|&value| Some(value));
+    pairs(name, x, y).into_iter().zip(value).map(|(row, value)| Row { value, ..row }).collect()
+}
 
 impl Mark {
     /// All number pairs, in the order given.
     pub(crate) fn rows(&self) -> Vec<Row> {
-        let zip = |name, x: &[f64], y: &[f64]| -> Vec<Row> {
-            x.iter().zip(y).map(|(&x, &y)| (name, Some(x), Some(y))).collect()
-        };
         match &self.shape {
-            Shape::Line { x, y } => zip("line", x, y),
+            Shape::Line { x, y } => pairs("line", x, y),
             Shape::Step { x, y } => {
-                let mut rows = zip("step", x, y);
+                let mut rows = pairs("step", x, y);
                 // The end of the last piece is a knot of its own, else the table would lose the final time.
                 if let (Some(&end), Some(&last)) = (x.get(y.len()), y.last()) {
-                    rows.push(("step", Some(end), Some(last)));
+                    rows.push(Row::new("step", end, last));
                 }
                 rows
             }
-            Shape::Points { x, y, .. } => zip("points", x, y),
+            Shape::Points { x, y, .. } => pairs("points", x, y),
             Shape::Band { x, lower, upper } => {
-                [zip("band lower", x, lower), zip("band upper", x, upper)].concat()
+                [pairs("band lower", x, lower), pairs("band upper", x, upper)].concat()
             }
-            Shape::Horizontal { y } => vec![("horizontal", None, Some(*y))],
-            Shape::Vertical { x } => vec![("vertical", Some(*x), None)],
+            Shape::ColoredLine { x, y, value } => valued("colored line", x, y, value),
+            Shape::ColoredPoints { x, y, value, .. } => valued("colored points", x, y, value),
+            Shape::Heat { x_edges, y_edges, values } => {
+                let middles = |edges: &[f64]| -> Vec<f64> {
+                    edges.windows(2).map(|pair| 0.5 * pair[0] + 0.5 * pair[1]).collect()
+                };
+                let (x, y) = (middles(x_edges), middles(y_edges));
+                let rows = values.chunks(x.len().max(1)).zip(&y);
+                rows.flat_map(|(row, &y)| valued("heat", &x, &vec![y; x.len()], row)).collect()
+            }
+            Shape::Arrows { x, y, dx, dy } => [pairs("arrow at", x, y), pairs("arrow by", dx, dy)].concat(),
+            Shape::IntervalY { x, low, high } => {
+                [pairs("interval low", x, low), pairs("interval high", x, high)].concat()
+            }
+            Shape::IntervalX { y, low, high } => {
+                [pairs("interval low", low, y), pairs("interval high", high, y)].concat()
+            }
+            Shape::Note { x, y, .. } => vec![Row::new("note", *x, *y)],
+            Shape::Horizontal { y } => vec![Row::new("horizontal", None, *y)],
+            Shape::Vertical { x } => vec![Row::new("vertical", *x, None)],
+        }
+    }
+
+    /// What the axes have to show.
+    pub(crate) fn places(&self) -> Vec<Row> {
+        match &self.shape {
+            Shape::Heat { x_edges, y_edges, .. } => {
+                let x = x_edges.iter().map(|&x| Row::new("heat", x, None));
+                x.chain(y_edges.iter().map(|&y| Row::new("heat", None, y))).collect()
+            }
+            Shape::Arrows { x, y, .. } => pairs("arrow at", x, y),
+            _ => self.rows(),
         }
     }
 }
 
 impl Figure {
-    /// All data as one tidy table with the columns `panel,series,mark,x,y`.
+    /// All data as one tidy table with the columns `panel,series,mark,x,y`, and `value` where colours say one.
     ///
     /// A panel without a title is called by its number, a mark without a label has an empty series, a rule has an
-    /// empty coordinate. Numbers are written so that they read back as the same bits.
+    /// empty coordinate. A cell of a heat map stands at its middle, the series of a note is its text. Numbers are
+    /// written so that they read back as the same bits.
     pub fn csv(&self) -> String {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:?}"));
-        let mut table = String::from("panel,series,mark,x,y\n");
+        let colored = |mark: &Mark| {
+            matches!(mark.shape, Shape::ColoredLine { .. } | Shape::ColoredPoints { .. } | Shape::Heat { .. })
+        };
+        let with_values = self.panels.iter().flat_map(|panel| &panel.marks).any(colored);
+        let mut table = String::from(if with_values {
+            "panel,series,mark,x,y,value\n"
+        } else {
+            "panel,series,mark,x,y\n"
+        });
         for (index, panel) in self.panels.iter().enumerate() {
             let title = if panel.title.is_empty() { (index + 1).to_string() } else { quoted(&panel.title) };
             for mark in &panel.marks {
-                let series = mark.label.as_deref().map_or(String::new(), quoted);
-                let row = |(name, x, y)| format!("{title},{series},{name},{},{}\n", number(x), number(y));
+                let series = match &mark.shape {
+                    Shape::Note { text, .. } => quoted(text),
+                    _ => mark.label.as_deref().map_or(String::new(), quoted),
+                };
+                let row = |row: Row| {
+                    let value = if with_values { format!(",{}", number(row.value)) } else { String::new() };
+                    format!("{title},{series},{},{},{}{value}\n", row.name, number(row.x), number(row.y))
+                };
                 table.extend(mark.rows().into_iter().map(row));
             }
         }

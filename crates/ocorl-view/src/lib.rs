@@ -1,35 +1,55 @@
 //! Pictures: one description of a plot, drawn wherever it is needed.
 //!
-//! A [`Figure`] is data and marks, nothing else. The same value is drawn as SVG ([`svg()`]), written as JSON (serde)
-//! for a page that draws it alive, and given out as a table ([`Figure::csv`]). Who draws a figure needs to know
-//! nothing of how its numbers were learned, and who describes one nothing of pixels.
+//! A [`Figure`] is data and marks, nothing else. The same value is drawn as SVG ([`svg()`]) or PNG ([`png()`]), written
+//! as JSON (serde) for a page that draws it alive, and given out as a table ([`Figure::csv`]). Who draws a figure needs to know
+//! nothing of how its numbers were learned, and who describes one (in [`plots`]) nothing of pixels.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `figure` | the description: figure, panels, axes, marks |
+//! | `figure`, `mark` | the description: figure, panels, axes; marks |
+//! | `gaps` | numbers in JSON |
 //! | `csv` | the numbers behind a figure, tidy |
+//! | `theme`, `colormap` | colours: of pages and series; of values |
 //! | `scale` | from values to places on an axis; ticks and their labels |
-//! | `ink` | the house style: colours, lines, markers, words as SVG |
-//! | `plot` | one panel: grid, axes, marks |
-//! | `svg` | the page: titles, legends, panels in a grid |
+//! | `ink`, `words` | the house style: lines and markers; text and its width |
+//! | `shapes` | marks inside the axes |
+//! | `axes` | grid, ticks, names, colour bar around them |
+//! | `plot` | one panel of these |
+//! | `legend` | legends |
+//! | `svg` | the page: titles, panels in a grid |
+//! | [`plots`] | what the plots of the paper show, and ours |
+//! | `png` | the page in pixels, with a font of its own |
 //!
 //! Any data can be drawn: values that are not finite (or not positive, on a log axis) leave gaps, and a panel
 //! without data says so. Only the constructors of [`Mark`] panic, when lengths do not fit. Equal figures give equal
 //! bytes.
 
+mod axes;
+mod colormap;
 mod csv;
 mod figure;
+mod gaps;
 mod ink;
+mod legend;
+mod mark;
 mod plot;
+pub mod plots;
+mod png;
 mod scale;
+mod shapes;
 mod svg;
+mod theme;
+mod words;
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
-pub use figure::{Axis, Color, Dash, Figure, Mark, Marker, Panel, Scale, Shape};
-pub use svg::svg;
+pub use figure::{Axis, Figure, Panel, Scale};
+pub use mark::{Color, Dash, Mark, Marker, Shape};
+pub use ocorl_study::files::write_atomically;
+pub use png::{PNG_SCALE, PngError, png, png_themed, write_png};
+pub use svg::{svg, svg_themed};
+pub use theme::Theme;
 
 /// Draws `figure` into the file at `path`, as [`write_atomically`] does.
 ///
@@ -38,35 +58,4 @@ pub use svg::svg;
 /// What the file system says.
 pub fn write_svg(figure: &Figure, path: impl AsRef<Path>) -> io::Result<()> {
     write_atomically(path, svg(figure).as_bytes())
-}
-
-/// Writes a file whole or not at all: to a temporary file in the same folder first, then renamed over `path`.
-///
-/// # Errors
-///
-/// What the file system says; then nothing is left behind, and what stood at `path` still stands there.
-pub fn write_atomically(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
-    let path = path.as_ref();
-    let (mut file, temporary) = create_beside(path)?;
-    let written = file.write_all(contents).and_then(|()| file.sync_all());
-    drop(file); // some systems do not rename an open file
-    written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&temporary); // the first error is the one to report
-    })
-}
-
-/// A new file in the folder of `path`, under a name nobody uses.
-fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
-    let Some(name) = path.file_name() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display())));
-    };
-    let mut attempt = 0_u32;
-    loop {
-        let name = format!(".{}.{}-{attempt}.tmp", name.to_string_lossy(), std::process::id());
-        let temporary = path.with_file_name(name);
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
-            opened => return opened.map(|file| (file, temporary)),
-        }
-    }
 }

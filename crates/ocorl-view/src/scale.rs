@@ -19,6 +19,8 @@ pub(crate) struct Span {
     whole: bool,
     low: f64,
     high: f64,
+    /// The low end stands where the high one does elsewhere.
+    reversed: bool,
 }
 
 /// Ticks of one axis. A `^` in a label starts a superscript.
@@ -32,8 +34,10 @@ pub(crate) struct Ticks {
 
 impl Span {
     /// The range `axis` asks for, else that of the `values`, wider by the share `pad` at each end taken from them.
+    /// Categories have half a step around them and no padding.
     pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, pad: f64) -> Self {
-        let log = axis.scale == Scale::Log;
+        let categories = axis.categories.len();
+        let log = axis.scale == Scale::Log && categories == 0;
         let (mut low, mut high, mut whole) = (f64::INFINITY, f64::NEG_INFINITY, !log);
         for value in values {
             whole &= value.fract() == 0.0 || !value.is_finite();
@@ -41,13 +45,15 @@ impl Span {
                 (low, high) = (low.min(v), high.max(v));
             }
         }
-        if low > high {
+        if categories > 0 {
+            (low, high) = (low.min(-0.5), high.max(categories as f64 - 0.5));
+        } else if low > high {
             (low, high, whole) = (0.0, 1.0, false); // no data
         }
         let wanted = axis.range.map(|(a, b)| if a > b { (b, a) } else { (a, b) });
         let fixed_low = wanted.and_then(|(a, _)| transform(log, a));
         let fixed_high = wanted.and_then(|(_, b)| transform(log, b));
-        let margin = pad * (high - low);
+        let margin = if categories > 0 { 0.0 } else { pad * (high - low) };
         (low, high) = (fixed_low.unwrap_or(low - margin), fixed_high.unwrap_or(high + margin));
 
         let size = if log { 1.0 } else { low.abs().max(high.abs()) };
@@ -57,6 +63,8 @@ impl Span {
                 0.5
             } else if size <= TINY {
                 1.0
+            } else if axis.whole {
+                (0.1 * size).max(0.5)
             } else {
                 0.1 * size
             };
@@ -66,7 +74,26 @@ impl Span {
                 _ => (low, high) = (low - reach, high + reach),
             }
         }
-        Self { log, whole: whole && high - low >= 1.0, low, high }
+        Self { log, whole: axis.whole || whole && high - low >= 1.0, low, high, reversed: false }
+    }
+
+    /// The same from its high end to its low end.
+    pub(crate) fn reversed(self) -> Self {
+        Self { reversed: !self.reversed, ..self }
+    }
+
+    /// How far the place moves with `value`, per unit of the value.
+    pub(crate) fn slope(&self, value: f64) -> Option<f64> {
+        let slope = if self.log { 1.0 / (value * std::f64::consts::LN_10) } else { 1.0 };
+        let sign = if self.reversed { -1.0 } else { 1.0 };
+        self.place(value).map(|_| sign * slope / (self.high - self.low))
+    }
+
+    /// The words that have a place, each `stride`-th.
+    pub(crate) fn words(&self, words: &[String], stride: usize) -> Vec<(f64, String)> {
+        let places = words.iter().enumerate().step_by(stride.max(1));
+        let places = places.filter_map(|(index, word)| Some((self.place(index as f64)?, word.clone())));
+        places.filter(|(place, _)| (0.0..=1.0).contains(place)).collect()
     }
 
     /// Where `value` stands: 0 to 1 inside; `None` if it has no place on this axis at all.
@@ -75,7 +102,8 @@ impl Span {
     }
 
     fn share(&self, v: f64) -> f64 {
-        (v - self.low) / (self.high - self.low)
+        let share = (v - self.low) / (self.high - self.low);
+        if self.reversed { 1.0 - share } else { share }
     }
 
     /// As many ticks as fit on `length`, at most `count`; a label takes up `room(label)` of the length.
@@ -144,6 +172,7 @@ impl Span {
     /// Ticks at `digits` times each `stride`-th power of ten.
     fn decades(&self, digits: &[i32], stride: i32) -> Ticks {
         let (first, last) = (whole_number(self.low.floor()), whole_number(self.high.ceil()));
+        let first = if self.whole { first.max(0) } else { first };
         let inside = |digit: i32, power: i32| {
             let place = self.share(f64::from(power) + f64::from(digit).log10());
             (-1e-9..=1.0 + 1e-9).contains(&place).then_some(place)
@@ -237,6 +266,43 @@ mod tests {
                 Some("×10^12".to_owned())
             )
         );
+    }
+
+    #[test]
+    fn whole_ticks_stay_whole() {
+        let axis = Axis::new("episode", "").whole();
+        for (values, expected) in [
+            (vec![0.3, 2.7], vec!["1", "2"]),
+            (vec![1.0], vec!["1"]),
+            (vec![0.0, 20.5], vec!["0", "5", "10", "15", "20"]),
+        ] {
+            assert_eq!(labels(&axis, &values).0, expected);
+        }
+        assert_eq!(labels(&axis.clone().range(1.0, 3.0), &[1.0, 2.5]).0, ["1", "2", "3"]);
+        assert!(labels(&axis.clone().range(1.2, 1.4), &[]).0.is_empty(), "no whole number there");
+        assert_eq!(labels(&axis.log(), &[0.05, 300.0]).0, ["1", "10", "100"]);
+    }
+
+    #[test]
+    fn words_stand_in_the_middle_of_their_step() {
+        let axis = Axis::categories(["a", "b"]).log();
+        let span = Span::new(&axis, [0.0, 1.0].into_iter(), 0.05);
+        assert_eq!(span.words(&axis.categories, 1), [(0.25, "a".to_owned()), (0.75, "b".to_owned())]);
+        let span = span.reversed();
+        assert_eq!(span.words(&axis.categories, 2), [(0.75, "a".to_owned())]);
+        assert_eq!(span.slope(0.0), Some(-0.5));
+        let wide = Span::new(&axis, [5.0].into_iter(), 0.0);
+        assert_eq!(wide.place(5.0), Some(1.0), "data beyond the words are shown");
+    }
+
+    #[test]
+    fn slopes_are_derivatives_of_places() {
+        for axis in [Axis::new("", ""), Axis::new("", "").log()] {
+            let span = Span::new(&axis, [0.5, 30.0].into_iter(), 0.0);
+            let (at, step) = (3.0, 1e-5);
+            let change = span.place(at + step).unwrap() - span.place(at - step).unwrap();
+            assert!((change / (2.0 * step) - span.slope(at).unwrap()).abs() < 1e-9);
+        }
     }
 
     #[test]

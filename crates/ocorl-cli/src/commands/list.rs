@@ -40,7 +40,7 @@ fn overview(all: &[Benchmark]) -> String {
         let mark = if b.published.is_some() { '*' } else { ' ' };
         let _ = writeln!(text, "{mark} {:<widest$}  {}: {}", b.name, b.title, b.summary);
         let (n, m) = (b.settings.episodes, b.settings.measurements);
-        let horizon = with_unit(b.task.horizon, time_unit(b));
+        let horizon = with_unit(b.task.horizon, b.time_unit());
         let settings = format!("    T {horizon:<6} N {n}  M {m}   ");
         let (states, inputs) = (grouped(&b.task.states), grouped(&b.task.controls));
         let line = format!("{settings}states {}; inputs {}\n", states.join(", "), inputs.join(", "));
@@ -96,7 +96,7 @@ fn details(b: &Benchmark) -> String {
     for (i, p) in b.parameters.iter().enumerate() {
         table.row([if i == 0 { "parameter" } else { "" }, p.name, p.unit, &short(p.value), "", ""]);
     }
-    table.row(["horizon", "T", time_unit(b), &short(t.horizon), "", ""]);
+    table.row(["horizon", "T", b.time_unit(), &short(t.horizon), "", ""]);
     text += &table.text();
     let (state, input, parameter) = (&t.states[0].name, &t.controls[0].name, b.parameters[0].name);
     let options =
@@ -120,12 +120,6 @@ fn short(value: f64) -> String {
 
 fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { short(value) } else { format!("{} {unit}", short(value)) }
-}
-
-/// Seconds, unless nothing of the system has a unit: then its time has none either.
-pub(crate) fn time_unit(b: &Benchmark) -> &'static str {
-    let mut quantities = b.task.states.iter().chain(&b.task.controls);
-    if quantities.all(|q| q.unit.is_empty()) { "" } else { "s" }
 }
 
 /// Everything, for programs.
@@ -178,7 +172,7 @@ impl Document {
             aliases: b.aliases,
             in_paper: b.published.is_some(),
             horizon: t.horizon,
-            time_unit: time_unit(b),
+            time_unit: b.time_unit(),
             episodes: b.settings.episodes,
             measurements: b.settings.measurements,
             tracking_horizon: b.settings.tracking_horizon,

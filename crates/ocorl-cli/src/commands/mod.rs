@@ -1,15 +1,16 @@
 //! The commands, one file each.
 
+mod figure;
 mod list;
 mod optimal;
+mod results;
 mod run;
 mod sweep;
+mod table;
 
 use crate::Manners;
 use crate::errors::Failure;
 use crate::terminal::Answer;
-
-pub(crate) use list::time_unit;
 
 /// What can be asked.
 #[derive(clap::Subcommand)]
@@ -18,6 +19,12 @@ pub(crate) enum Command {
     Run(Box<run::Arguments>),
     /// Show the systems there are, or all about some of them
     List(list::Arguments),
+    /// Reproduce the paper's Table 1
+    Table(Box<table::Arguments>),
+    /// Draw the paper's figures, and others
+    Figure(Box<figure::Arguments>),
+    /// Write the report of all studies
+    Results(results::Arguments),
     /// Run every cell of a grid of systems, settings and seeds
     Sweep(Box<sweep::Arguments>),
     /// Find the best control of systems whose equations are known
@@ -28,6 +35,9 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments, manners),
+        Command::Table(arguments) => table::run(arguments, manners),
+        Command::Figure(arguments) => figure::run(arguments, manners),
+        Command::Results(arguments) => results::run(arguments, manners),
         Command::Sweep(arguments) => sweep::run(arguments, manners),
         Command::List(arguments) => list::run(arguments, manners),
         Command::Optimal(arguments) => optimal::run(arguments, manners),

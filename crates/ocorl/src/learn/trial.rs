@@ -6,6 +6,7 @@ use super::settings::Settings;
 use crate::event::Observer;
 use crate::plant::{Executed, Plant, SimulatedPlant};
 use crate::random::Stream;
+use crate::select::Foreseen;
 use crate::system::Benchmark;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,6 +20,8 @@ pub struct Episode {
     pub plans: Vec<Option<Intention>>,
     /// What was done.
     pub executed: Vec<Executed>,
+    /// What was expected of each interval of each leg, where times were decided online.
+    pub foreseen: Vec<Vec<Foreseen>>,
 }
 
 /// A learner, a simulated plant, and a judge who knows the truth.
@@ -85,6 +88,7 @@ impl Trial {
         self.learner.observe(&executed, observer);
         let (after, measurements) = (self.learner.model().as_ref(), self.learner.data().len());
         let record = self.judge.judge(&proposal, &executed, before.as_deref(), after, measurements);
-        Some(Episode { record, plans: proposal.plans, executed })
+        let foreseen = proposal.legs.iter().map(|leg| leg.schedule.foreseen().to_vec()).collect();
+        Some(Episode { record, plans: proposal.plans, executed, foreseen })
     }
 }

@@ -34,7 +34,7 @@ mod space;
 mod targets;
 mod training;
 
-pub use confidence::{CalibrationPoint, Confidence, calibration_curve};
+pub use confidence::{CalibrationPoint, Confidence, Judged, calibration_curve};
 pub use features::Feature;
 pub use gaussian_process::GaussianProcess;
 pub use joint::Joint;

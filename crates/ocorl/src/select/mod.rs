@@ -36,7 +36,7 @@ pub use max_kernel_distance::{FirstPick, greedy_max_distance};
 pub use oracle::{Oracle, greedy_max_variance};
 pub use receding_horizon::RecedingHorizon;
 pub(crate) use residual::Residual;
-pub use schedule::{Purpose, Request, Schedule, Times};
+pub use schedule::{Foreseen, Purpose, Request, Schedule, Times};
 pub use uncertainty_trigger::UncertaintyTrigger;
 
 /// The number of the greatest of the values that are not `taken`; the first of equals. NaN is never the greatest.

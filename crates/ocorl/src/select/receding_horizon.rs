@@ -1,6 +1,6 @@
 //! The theory's adaptive strategy, online.   \[Tre23, Section 4.2\]
 
-use super::{Candidates, Hallucination, Purpose, Request, Schedule, greatest};
+use super::{Candidates, Foreseen, Hallucination, Purpose, Request, Schedule, greatest};
 use crate::model::{Posterior, Query, StatisticalModel};
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ pub struct RecedingHorizon {
     /// The measurement of the present interval, if it is still to be taken.
     pending: Option<f64>,
     posterior: Posterior,
+    foreseen: Vec<Foreseen>,
 }
 
 impl RecedingHorizon {
@@ -29,16 +30,27 @@ impl RecedingHorizon {
         horizon: f64,
         intervals: usize,
     ) -> Self {
-        let posterior = Posterior::default();
-        RecedingHorizon { hallucination, model, horizon, intervals, current: 0, pending: None, posterior }
+        RecedingHorizon {
+            hallucination,
+            model,
+            horizon,
+            intervals,
+            current: 0,
+            pending: None,
+            posterior: Posterior::default(),
+            foreseen: Vec::new(),
+        }
     }
 
     /// Where ‖σ‖ is largest.
-    fn most_uncertain(&mut self, candidates: &Candidates) -> Option<f64> {
+    fn most_uncertain(&mut self, candidates: Candidates) -> Option<f64> {
         self.model.posterior(candidates.points(), Query::MeanStd, &mut self.posterior);
-        let norms = self.posterior.std.value.iter().map(|s| s.iter().map(|s| s * s).sum::<f64>());
-        let best = greatest(norms, &vec![false; candidates.times.len()])?;
-        Some(candidates.times[best])
+        let norms = self.posterior.std.value.iter().map(|s| s.iter().map(|s| s * s).sum::<f64>().sqrt());
+        let uncertainty: Vec<f64> = norms.collect();
+        let best = greatest(uncertainty.iter().copied(), &vec![false; uncertainty.len()])?;
+        let time = candidates.times[best];
+        self.foreseen.push(Foreseen { times: candidates.times, uncertainty });
+        Some(time)
     }
 }
 
@@ -60,9 +72,13 @@ impl Schedule for RecedingHorizon {
             self.current += 1;
             if time < end {
                 let candidates = self.hallucination.from(time, state, end, STEPS);
-                self.pending = self.most_uncertain(&candidates);
+                self.pending = self.most_uncertain(candidates);
             }
         }
         Some(Request { time: begin, purpose: Purpose::Synchronize })
+    }
+
+    fn foreseen(&self) -> &[Foreseen] {
+        &self.foreseen
     }
 }

@@ -20,6 +20,15 @@ pub struct Request {
     pub purpose: Purpose,
 }
 
+/// What was expected of an interval before it was run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Foreseen {
+    /// Times of the hallucinated trajectory.
+    pub times: Vec<f64>,
+    /// ‖σ‖ there.
+    pub uncertainty: Vec<f64>,
+}
+
 /// Decides when to measure.
 pub trait Schedule: Send {
     /// The next measurement, given that the system is at `state` under `control` at `time`.
@@ -31,6 +40,11 @@ pub trait Schedule: Send {
     /// Numbers of the moments to measure at, chosen when the whole run is known: only who simulates can ask for that.
     fn afterwards(&mut self, _executed: &Trajectory) -> Vec<usize> {
         Vec::new()
+    }
+
+    /// What was expected of each interval that was decided online, for whoever wants to see why.
+    fn foreseen(&self) -> &[Foreseen] {
+        &[]
     }
 
     /// The times as far as they are known in advance.

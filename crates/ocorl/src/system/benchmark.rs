@@ -200,6 +200,12 @@ impl Benchmark {
         (self.build)(&values)
     }
 
+    /// Seconds, unless nothing of the system has a unit: then its time has none either.
+    pub fn time_unit(&self) -> &'static str {
+        let mut quantities = self.task.states.iter().chain(&self.task.controls);
+        if quantities.all(|q| q.unit.is_empty()) { "" } else { "s" }
+    }
+
     /// The factor between the implemented cost and what the paper's table prints.
     pub fn table_scale(&self) -> f64 {
         self.published.map_or(1.0, |p| p.scale)

@@ -1,13 +1,13 @@
 //! What `ocorl run` answers: rows and closing words for people, one document for programs. Costs are in the units of Table 1.
 
-use crate::commands::time_unit;
 use crate::errors::{Failure, ending};
 use crate::table::{cost, difference, percent_more};
 use cpu_time::ProcessTime;
-use ocorl::learn::{Episode, Record, Settings, Strategy};
+use ocorl::learn::{Episode, Record, Settings};
 use ocorl::simulate::Outcome;
 use ocorl::system::{Benchmark, Cell};
 use ocorl_study::known::Known;
+use ocorl_study::table1;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -61,7 +61,7 @@ struct PaperCell {
 pub(super) fn opening(b: &Benchmark, settings: &Settings, seed: u64, named: &str) -> String {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let (states, inputs) = (count(b.task.states.len(), "state"), count(b.task.controls.len(), "input"));
-    let unit = time_unit(b);
+    let unit = b.time_unit();
     let horizon = format!("{} {unit}", b.task.horizon);
     let learning =
         format!("{} x {}", count(settings.episodes, "episode"), count(settings.measurements, "measurement"));
@@ -154,12 +154,7 @@ impl<'a> Learned<'a> {
     /// What the paper got, if it tried this.
     pub(super) fn paper(&self) -> Option<Cell> {
         let published = self.benchmark.published.filter(|_| self.settings.initial_states.is_empty())?;
-        match self.settings.strategy {
-            Strategy::MaxDeterminant => Some(published.max_determinant),
-            Strategy::MaxKernelDistance => Some(published.max_kernel_distance),
-            Strategy::Equidistant => Some(published.equidistant),
-            _ => None,
-        }
+        table1::published(&published, self.settings.strategy)
     }
 
     /// The end that is none, if it is: a signal, or a last episode that did not complete.

@@ -1,6 +1,7 @@
 //! What `ocorl run` accepts, and what its options come to.
 
 use crate::errors::Failure;
+use crate::sweeping::assignment;
 use ocorl::explore::Exploration;
 use ocorl::learn::{Settings, Strategy};
 use ocorl::system::Benchmark;
@@ -53,12 +54,6 @@ pub(crate) struct Arguments {
     /// Print all settings as TOML, and end
     #[arg(long)]
     pub(super) print_config: bool,
-}
-
-/// PATH=VALUE
-fn assignment(text: &str) -> Result<(String, String), String> {
-    let (path, value) = text.split_once('=').ok_or("it must be PATH=VALUE, as in plan.intervals=100")?;
-    Ok((path.trim().into(), value.trim().into()))
 }
 
 /// Everything that was said, in the order in which it counts.

@@ -1,0 +1,62 @@
+//! `ocorl results`: the report of all studies, from the results that are there.
+
+use crate::Manners;
+use crate::checks::writable_folder;
+use crate::commands::figure;
+use crate::errors::Failure;
+use crate::terminal::{Answer, say};
+use ocorl_study::files::write_atomically;
+use ocorl_study::report::{PICTURES, Studied, report};
+use ocorl_study::results::Results;
+use ocorl_study::studies::STUDIES;
+use ocorl_study::sweep::About;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What `ocorl results` accepts.
+#[derive(clap::Args)]
+#[command(help_template = crate::HELP)]
+#[command(before_help = "\
+Examples:
+  ocorl results                        studies/results in, docs/results.md and docs/figures out
+  ocorl results --from sweeps --out report")]
+pub(crate) struct Arguments {
+    /// Folder with the results of each study in a folder of its own
+    #[arg(long, value_name = "DIR", default_value = "studies/results")]
+    from: PathBuf,
+    /// Folder for results.md and figures
+    #[arg(long, value_name = "DIR", default_value = "docs")]
+    out: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+    let mut studies = BTreeMap::new();
+    for (name, _) in STUDIES {
+        let folder = arguments.from.join(name);
+        if folder.join("results.csv").exists() {
+            let studied = Studied { results: Results::load(&folder)?, about: About::load(&folder) };
+            studies.insert(name.to_owned(), studied);
+        }
+    }
+    if studies.is_empty() {
+        return Err(Failure::usage(format!("there are no results in '{}'", arguments.from.display()))
+            .hint("run a study first, as in: ocorl table --sweep-out studies/results/table1"));
+    }
+    let figures = arguments.out.join("figures");
+    writable_folder(&figures)?;
+    for picture in &PICTURES {
+        let results = match picture.study.map(|study| studies.get(study)) {
+            Some(None) => continue,
+            Some(Some(studied)) => Some(&studied.results),
+            None => None,
+        };
+        if !manners.quiet {
+            say(&format!("drawing {}\n", picture.name));
+        }
+        figure::draw_for_report(picture.name, results, &figures)?;
+    }
+    let path = arguments.out.join("results.md");
+    let text = report(&studies, "figures");
+    write_atomically(&path, text.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
+    Ok(format!("{}\n", path.display()).into())
+}

@@ -1,0 +1,149 @@
+//! `ocorl table`: the paper's Table 1 beside ours.
+
+use crate::Manners;
+use crate::checks::writable_folder;
+use crate::errors::Failure;
+use crate::sweeping::{self, Options, Selection, Swept};
+use crate::table::{Align, Table};
+use crate::terminal::Answer;
+use ocorl_study::files::write_atomically;
+use ocorl_study::results::Results;
+use ocorl_study::studies;
+use ocorl_study::table1::Table1;
+use std::path::PathBuf;
+
+/// What `--quick` selects.
+const QUICK_SYSTEMS: [&str; 3] = ["cancer-treatment", "pendulum", "mountain-car"];
+const QUICK_SEEDS: u64 = 3;
+
+/// What `ocorl table` accepts.
+#[derive(clap::Args)]
+#[command(help_template = crate::HELP)]
+#[command(before_help = "\
+Examples:
+  ocorl table --quick                            three systems, three seeds: a first look
+  ocorl table                                    nine systems, three strategies, ten seeds
+  ocorl table --systems pendulum,bicycle --seeds 5 --format markdown
+
+Finished runs are kept in sweeps/table1: stop it at any moment, the same command goes on where it was.")]
+pub(crate) struct Arguments {
+    /// Three systems and three seeds
+    #[arg(long, conflicts_with_all = ["systems", "seeds"])]
+    quick: bool,
+    #[command(flatten)]
+    selection: Selection,
+    /// What to print: text, markdown, csv, json, latex
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Sum up the results of a sweep that is there, and run nothing
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "sweep_out"])]
+    from: Option<PathBuf>,
+    /// Folder for the table in all formats
+    #[arg(long, value_name = "DIR", default_value = "tables")]
+    out: PathBuf,
+    /// Write no files but the sweep's
+    #[arg(long)]
+    no_save: bool,
+    #[command(flatten)]
+    sweep: Options,
+}
+
+/// How the table is written.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Markdown,
+    Csv,
+    Json,
+    Latex,
+}
+
+impl Format {
+    const ALL: [(Format, &'static str); 5] = [
+        (Format::Text, "txt"),
+        (Format::Markdown, "md"),
+        (Format::Csv, "csv"),
+        (Format::Json, "json"),
+        (Format::Latex, "tex"),
+    ];
+
+    fn write(self, table: &Table1) -> String {
+        match self {
+            Format::Text => text(table),
+            Format::Markdown => table.markdown(),
+            Format::Csv => table.tidy().csv(),
+            Format::Json => table.tidy().json(),
+            Format::Latex => table.latex(),
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+    let results = match results(arguments, manners)? {
+        Swept::Planned(words) => return Ok(words.into()),
+        Swept::Done(results) => results,
+    };
+    let table = Table1::new(&results);
+    if !arguments.no_save {
+        writable_folder(&arguments.out)?;
+        for (format, ending) in Format::ALL {
+            let path = arguments.out.join(format!("table1.{ending}"));
+            write_atomically(&path, format.write(&table).as_bytes())
+                .map_err(|error| Failure::file(&path, &error))?;
+        }
+    }
+    let format = if manners.json { Format::Json } else { arguments.format };
+    let text = format.write(&table);
+    if let Some(mut failure) = arguments.sweep.verdict(&results) {
+        failure.output = Some(text);
+        return Err(failure);
+    }
+    let saved = format!("saved {}/table1.{{txt,md,csv,json,tex}}\n", arguments.out.display());
+    let remark = if manners.quiet || arguments.no_save { String::new() } else { saved };
+    Ok(Answer { text, remark })
+}
+
+fn results(arguments: &Arguments, manners: Manners) -> Result<Swept, Failure> {
+    if let Some(folder) = &arguments.from {
+        return Ok(Swept::Done(Results::load(folder)?));
+    }
+    let mut grid = studies::grid("table1")?;
+    if arguments.quick {
+        grid.systems = QUICK_SYSTEMS.map(String::from).into();
+        grid.seeds = (0..QUICK_SEEDS).collect();
+    }
+    arguments.selection.apply(&mut grid)?;
+    let folder = sweeping::folder(arguments.selection.sweep_out.as_ref(), "table1");
+    arguments.sweep.sweep(&grid, &folder, manners)
+}
+
+/// For people.
+fn text(table: &Table1) -> String {
+    let columns = [Align::Left].into_iter().chain([Align::Right; 11]).collect::<Vec<_>>();
+    let mut lines = Table::new(columns);
+    for (first, title) in [
+        (1, "continuous OC"),
+        (3, "ZOH as printed"),
+        (5, "exact ZOH"),
+        (6, "max kernel distance"),
+        (8, "max determinant"),
+        (10, "equidistant"),
+    ] {
+        lines.group(first, title);
+    }
+    lines.row([
+        "", "paper", "ours", "paper", "ours", "ours", "paper", "ours", "paper", "ours", "paper", "ours",
+    ]);
+    for line in table.printed("+-", |best| format!("*{best}")) {
+        lines.row(line);
+    }
+    let (reached, all) = table.reached();
+    let seeds =
+        table.rows.iter().flat_map(|row| row.learned.iter().map(|l| l.costs.len())).max().unwrap_or(0);
+    format!(
+        "{}\nFinal cost, mean +- standard deviation over {seeds} seed{}; * the least of a row.\n\
+         {reached} of {all} learned cells are at most the paper's (within 0.3 % of the optimum where that is printed below it).\n",
+        lines.text(),
+        if seeds == 1 { "" } else { "s" },
+    )
+}

@@ -1,0 +1,379 @@
+//! The report of all studies, in words: `docs/results.md`. Every number in it comes from the results; what it says of them is worked out here.
+
+use crate::results::{Group, Results};
+use crate::statistics::{mean, median, sample_std};
+use crate::sweep::About;
+use crate::table1::{STRATEGIES, Table1};
+use ocorl::system::Benchmark;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A study with where it comes from.
+pub struct Studied {
+    /// Its results.
+    pub results: Results,
+    /// Who made them, when, where; none if nobody wrote it down.
+    pub about: Option<About>,
+}
+
+/// A figure of the report.
+pub struct Picture {
+    /// As `ocorl figure` calls it; the file has the same name.
+    pub name: &'static str,
+    /// From which study; none: from a run of its own.
+    pub study: Option<&'static str>,
+}
+
+/// The figures of the report, by section.
+pub const PICTURES: [Picture; 16] = {
+    const fn of(name: &'static str, study: &'static str) -> Picture {
+        Picture { name, study: Some(study) }
+    }
+    const fn alone(name: &'static str) -> Picture {
+        Picture { name, study: None }
+    }
+    [
+        of("gaps", "table1"),
+        of("regret", "table1"),
+        of("strategies", "strategies"),
+        alone("phase"),
+        alone("uncertainty"),
+        of("optimism", "optimism"),
+        of("measurements", "measurements"),
+        of("theory", "theory"),
+        of("information", "confidence"),
+        of("confidence", "confidence"),
+        of("exploration", "exploration"),
+        of("reference", "reference"),
+        of("discrete", "discrete"),
+        alone("calibration"),
+        alone("slices"),
+        alone("field"),
+    ]
+};
+
+/// The whole report, from the studies that are there. `figures` is where the pictures are, seen from the report.
+pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
+    let mut text = String::from(
+        "# Results\n\n\
+         Written by `ocorl results` from the data in `studies/results`; not by hand. Each study is a grid in `studies/`; its results are \
+         there as `results.csv` (a row a run) and `episodes.csv` (a row an episode). Costs are integrated exactly on the true system, to the \
+         end of the horizon, in the units of the paper's table. *Gap* is the final cost above the best continuous control of the known \
+         system. Regret is counted from episode 1 on: episode 0 only excites, and is the same for all.\n",
+    );
+    let image = |name: &str| format!("\n![{name}]({figures}/{name}.svg)\n");
+    for section in SECTIONS {
+        let Some(studied) = studies.get(section.study) else { continue };
+        let _ = write!(text, "\n## {}\n\n{}\n", section.title, section.question);
+        text += &match section.study {
+            "table1" => table(&studied.results),
+            "measurements" => fewer(&studied.results),
+            _ => comparison(&studied.results),
+        };
+        for name in section.figures {
+            text += &image(name);
+        }
+        text += &origin(section.study, studied);
+    }
+    text += "\n## One run, looked at closely\n\n\
+             The pendulum, seed 0, made anew by `ocorl figure`: where bands hold (5 seeds), what the model says along lines, and its vector field.\n";
+    for name in ["calibration", "slices", "field"] {
+        text += &image(name);
+    }
+    text
+}
+
+/// A part of the report.
+struct Section {
+    study: &'static str,
+    title: &'static str,
+    question: &'static str,
+    figures: &'static [&'static str],
+}
+
+const SECTIONS: [Section; 9] = [
+    Section {
+        study: "table1",
+        title: "Table 1 of the paper",
+        question: "Nine systems, three ways to choose measurement times, the paper's numbers of episodes and measurements. The best of each \
+                   row is bold. *ZOH as printed* is computed as the authors' program does it; *exact ZOH* is the best hold.",
+        figures: &["gaps", "regret"],
+    },
+    Section {
+        study: "strategies",
+        title: "When to measure",
+        question: "All strategies on the pendulum, with ten measurements an episode (`equidistant-growing`: n in episode n).",
+        figures: &["strategies", "phase", "uncertainty"],
+    },
+    Section {
+        study: "optimism",
+        title: "Does optimism help?",
+        question: "The pendulum with the authors' own first control, 0.01 sin t, after which next to nothing is known.",
+        figures: &["optimism"],
+    },
+    Section {
+        study: "measurements",
+        title: "How few measurements are enough?",
+        question: "M measurements an episode, down to two; the number of episodes is the paper's.",
+        figures: &["measurements"],
+    },
+    Section {
+        study: "theory",
+        title: "The strategies of the analysis, actually run",
+        question: "The paper analyses the receding-horizon and the oracle strategy, and runs neither. Here both run, with m_n held to the M of the \
+                   practical ones: the analysis itself asks for far more (the third column of the picture), because its bounds take the largest slopes \
+                   along the way for Lipschitz constants.",
+        figures: &["theory"],
+    },
+    Section {
+        study: "confidence",
+        title: "How confident should the optimist be?",
+        question: "β = 1 is the experiments' practice, β from the information gain is the theory's, `calibrated` is scaled until left-out \
+                   measurements lie in their bands. Here each drives the planner.",
+        figures: &["confidence", "information"],
+    },
+    Section {
+        study: "exploration",
+        title: "What to plan for",
+        question: "Optimism over η, beside the mean (greedy), one draw of the posterior (Thompson), and a bonus for uncertainty.",
+        figures: &["exploration"],
+    },
+    Section {
+        study: "reference",
+        title: "The authors' settings and ours",
+        question: "Their settings as far as there are settings for them (`--settings reference`): Euler steps, unit signal variance, the noise's \
+                   standard deviation for its variance, one start of training, one measurement more an episode.",
+        figures: &["reference"],
+    },
+    Section {
+        study: "discrete",
+        title: "Continuous against discrete time, both learned",
+        question: "The paper compares with holds planned on the *true* model. Here the discrete-time model x⁺ = h(x, u, τ) is learned too, from as \
+                   many measurements at the same equidistant times; controls are held between them. No discrete learner can be better than the best hold.",
+        figures: &["discrete"],
+    },
+];
+
+/// Table 1 and what is to be said of it.
+fn table(results: &Results) -> String {
+    let table = Table1::new(results);
+    let (reached, all) = table.reached();
+    let mut text = format!("\n{}\n", table.markdown());
+    let _ = writeln!(
+        text,
+        "- {reached} of {all} learned cells are at most what the paper prints (where that lies below the exact optimum, an artefact of its \
+         integration: within 0.3 % of the optimum)."
+    );
+    let mut worse = Vec::new();
+    let (mut nearest, mut beaten) = ([0; 3], 0);
+    for row in &table.rows {
+        let Some(known) = row.known else { continue };
+        for (strategy, learned) in STRATEGIES.iter().zip(&row.learned) {
+            if learned.mean() > learned.paper.mean + 0.005 {
+                let gap = 100.0 * (learned.mean() / known.continuous - 1.0);
+                worse.push(format!(
+                    "{}, {}: {:.3} against {:.2}, {gap:+.3} % from the optimum {:.3}",
+                    row.title,
+                    strategy.name().replace('-', " "),
+                    learned.mean(),
+                    learned.paper.mean,
+                    known.continuous
+                ));
+            }
+        }
+        let means = row.learned.each_ref().map(super::table1::Learned::mean);
+        if let Some(best) = (0..3).min_by(|a, b| means[*a].total_cmp(&means[*b])) {
+            nearest[best] += 1;
+        }
+        beaten += usize::from(means[0].min(means[1]) <= means[2]);
+    }
+    if worse.is_empty() {
+        text += "- No cell is above the paper's print.\n";
+    } else {
+        let _ = writeln!(text, "- Above the paper's print: {}.", worse.join("; "));
+    }
+    let _ = writeln!(
+        text,
+        "- Least mean of the row: max kernel distance {}, max determinant {}, equidistant {} times. An adaptive strategy is at least as good \
+         as equidistant measurements on {beaten} of {} systems.",
+        nearest[0],
+        nearest[1],
+        nearest[2],
+        table.rows.len()
+    );
+    let diverged: usize = table.rows.iter().flat_map(|row| &row.learned).map(|l| l.diverged).sum();
+    let failed: usize = table.rows.iter().flat_map(|row| &row.learned).map(|l| l.failed).sum();
+    let _ = writeln!(text, "- Last episodes that ended early: {diverged}; cells without a result: {failed}.");
+    text + &paces(results)
+}
+
+/// From which episode on each system stays near its optimum.
+fn paces(results: &Results) -> String {
+    let mut text = String::from(
+        "\n| System | strategy | gap, mean ± std | worst seed | stays within 1 % from episode (median) | cumulative regret, mean |\n|---|---|---:|---:|---:|---:|\n",
+    );
+    for group in results.groups() {
+        let Some(gaps) = Gaps::of(&group) else { continue };
+        let from: Vec<f64> =
+            group.cells.iter().map(|c| c.stays_within(0.01).map_or(f64::INFINITY, |n| n as f64)).collect();
+        let middle = median(&from);
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {:+.3} % | {} | {:.3} |",
+            title(&group.cell.system),
+            group.cell.variant(),
+            gaps.words(),
+            gaps.worst(),
+            if middle.is_finite() { format!("{middle:.0}") } else { "not".into() },
+            mean(&regrets(&group)),
+        );
+    }
+    text
+}
+
+/// Final gaps of a group, in percent.
+struct Gaps(Vec<f64>);
+
+impl Gaps {
+    fn of(group: &Group<'_>) -> Option<Self> {
+        let known = group.known()?;
+        let gaps: Vec<f64> =
+            group.final_costs().iter().map(|c| 100.0 * (c / known.continuous - 1.0)).collect();
+        (!gaps.is_empty()).then_some(Gaps(gaps))
+    }
+
+    fn words(&self) -> String {
+        format!("{:+.3} ± {:.3} %", mean(&self.0), sample_std(&self.0))
+    }
+
+    fn worst(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+}
+
+fn regrets(group: &Group<'_>) -> Vec<f64> {
+    group.cells.iter().filter(|c| c.failure.is_none()).map(|c| c.cumulative_regret()).collect()
+}
+
+/// One row a system, two columns a variant (gap and regret), and who is best how often.
+fn comparison(results: &Results) -> String {
+    let (names, rows) = variants(results);
+    let mut text = String::from("\n| System |");
+    for name in &names {
+        let _ = write!(text, " {name}: gap | regret |");
+    }
+    let _ = write!(text, "\n|---|{}\n", "---:|---:|".repeat(names.len()));
+    let (mut best_gap, mut best_regret) = (vec![0; names.len()], vec![0; names.len()]);
+    for (system, groups) in &rows {
+        let gaps: Vec<f64> = groups
+            .iter()
+            .map(|g| g.as_ref().and_then(Gaps::of).map_or(f64::INFINITY, |g| mean(&g.0)))
+            .collect();
+        let sums: Vec<f64> =
+            groups.iter().map(|g| g.as_ref().map_or(f64::INFINITY, |g| mean(&regrets(g)))).collect();
+        let least = |values: &[f64]| (0..values.len()).min_by(|a, b| values[*a].total_cmp(&values[*b]));
+        let (gap, sum) = (least(&gaps), least(&sums));
+        gap.inspect(|i| best_gap[*i] += 1);
+        sum.inspect(|i| best_regret[*i] += 1);
+        let _ = write!(text, "| {} |", title(system));
+        for (i, group) in groups.iter().enumerate() {
+            let bold = |yes: bool, words: String| if yes { format!("**{words}**") } else { words };
+            let words = group.as_ref().and_then(Gaps::of).map_or("-".into(), |g| g.words());
+            let diverged = group.as_ref().map_or(0, |g| g.cells.iter().filter(|c| c.diverged()).count());
+            let flag = if diverged > 0 { format!(" ({diverged} diverged)") } else { String::new() };
+            let sum_words = if sums[i].is_finite() { format!("{:.3}", sums[i]) } else { "-".into() };
+            let _ = write!(
+                text,
+                " {}{flag} | {} |",
+                bold(gap == Some(i), words),
+                bold(sum == Some(i), sum_words)
+            );
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text);
+    let count = rows.len();
+    for (i, name) in names.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "- {name}: least final gap on {} of {count} system{}, least cumulative regret on {}.",
+            best_gap[i],
+            if count == 1 { "" } else { "s" },
+            best_regret[i]
+        );
+    }
+    text
+}
+
+/// Names of the variants, and for each system its groups in their order.
+type Variants<'a> = (Vec<String>, Vec<(String, Vec<Option<Group<'a>>>)>);
+
+fn variants(results: &Results) -> Variants<'_> {
+    let mut names: Vec<String> = Vec::new();
+    for group in results.groups() {
+        let name = group.cell.variant();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let of = |system: &str| {
+        let groups = results.groups();
+        names
+            .iter()
+            .map(|name| groups.iter().find(|g| g.cell.system == system && g.cell.variant() == *name).cloned())
+            .collect::<Vec<_>>()
+    };
+    let rows = results.systems().into_iter().map(|system| (system.to_owned(), of(system))).collect();
+    (names, rows)
+}
+
+/// Final gap by system, strategy and M.
+fn fewer(results: &Results) -> String {
+    let groups = results.groups();
+    let mut counts: Vec<usize> =
+        groups.iter().filter_map(|g| g.setting("measurements")?.parse().ok()).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let mut text = String::from("\n| System | strategy |");
+    counts.iter().for_each(|m| {
+        let _ = write!(text, " M = {m} |");
+    });
+    let _ = write!(text, "\n|---|---|{}\n", "---:|".repeat(counts.len()));
+    let mut seen = Vec::new();
+    for group in &groups {
+        let key = (group.cell.system.clone(), group.setting("strategy").unwrap_or_default());
+        if seen.contains(&key) {
+            continue;
+        }
+        let _ = write!(text, "| {} | {} |", title(&key.0), key.1.replace('-', " "));
+        for m in &counts {
+            let cell = groups.iter().find(|g| {
+                g.cell.system == key.0
+                    && g.setting("strategy").unwrap_or_default() == key.1
+                    && g.setting("measurements") == Some(m.to_string())
+            });
+            let _ = write!(text, " {} |", cell.and_then(Gaps::of).map_or("-".into(), |g| g.words()));
+        }
+        text.push('\n');
+        seen.push(key);
+    }
+    text
+}
+
+/// Command, version, date, machine and processor time.
+fn origin(study: &str, studied: &Studied) -> String {
+    let Some(about) = &studied.about else { return String::new() };
+    format!(
+        "\n<sub>`{}` · studies/{study}.toml · {} cells · version {} · {} · {} · {:.2} h of processor time</sub>\n",
+        about.command,
+        studied.results.cells.len(),
+        about.version,
+        about.date,
+        about.machine,
+        about.cpu_seconds / 3600.0,
+    )
+}
+
+fn title(system: &str) -> &str {
+    Benchmark::find(system).map_or(system, |b| b.title)
+}

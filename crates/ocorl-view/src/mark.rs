@@ -1,0 +1,334 @@
+//! What is drawn over the axes: shapes, each with its looks.
+
+use crate::gaps;
+use serde::{Deserialize, Serialize};
+
+/// A shape with its looks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Mark {
+    /// What is drawn.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// The series it belongs to, for legend and table.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// In which colour.
+    #[serde(default)]
+    pub color: Color,
+    /// How its lines are dashed.
+    #[serde(default)]
+    pub dash: Dash,
+}
+
+/// What a mark draws. Where lists differ in length the shorter counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are coordinates")]
+pub enum Shape {
+    /// Straight lines from point to point.
+    Line {
+        #[serde(with = "gaps::list")]
+        x: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        y: Vec<f64>,
+    },
+    /// Piecewise constant: `y[i]` holds from `x[i]` to `x[i + 1]`. A last `x` without a `y` ends the last piece.
+    Step {
+        #[serde(with = "gaps::list")]
+        x: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        y: Vec<f64>,
+    },
+    /// One marker a point.
+    Points {
+        #[serde(with = "gaps::list")]
+        x: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        y: Vec<f64>,
+        marker: Marker,
+    },
+    /// The area between two curves.
+    Band {
+        #[serde(with = "gaps::list")]
+        x: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        lower: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        upper: Vec<f64>,
+    },
+    /// A line whose colour says a value at each point.
+    ColoredLine {
+        #[serde(with = "gaps::list")]
+        x: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        y: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        value: Vec<f64>,
+    },
+    /// Markers whose colour says a value.
+    ColoredPoints {
+        #[serde(with = "gaps::list")]
+        x: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        y: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        value: Vec<f64>,
+        marker: Marker,
+    },
+    /// Coloured cells, row by row: `values[j * (x_edges.len() - 1) + i]` fills the cell between `x_edges[i]` and
+    /// `x_edges[i + 1]`, `y_edges[j]` and `y_edges[j + 1]`.
+    Heat {
+        #[serde(with = "gaps::list")]
+        x_edges: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        y_edges: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        values: Vec<f64>,
+    },
+    /// Arrows centred at (x, y), in the direction in which (dx, dy) moves a point in this panel.
+    ///
+    /// Their lengths tell how far, relative to the longest of the panel. That one has the length s √(width · height)
+    /// of the panel, s = 0.9/√n for n arrows, but at least 0.02 and at most 0.12. On a heat map they have a halo.
+    Arrows {
+        #[serde(with = "gaps::list")]
+        x: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        y: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        dx: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        dy: Vec<f64>,
+    },
+    /// Upright error bars.
+    IntervalY {
+        #[serde(with = "gaps::list")]
+        x: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        low: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        high: Vec<f64>,
+    },
+    /// Level error bars.
+    IntervalX {
+        #[serde(with = "gaps::list")]
+        y: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        low: Vec<f64>,
+        #[serde(with = "gaps::list")]
+        high: Vec<f64>,
+    },
+    /// A few words beside a point.
+    Note {
+        #[serde(with = "gaps::one")]
+        x: f64,
+        #[serde(with = "gaps::one")]
+        y: f64,
+        text: String,
+    },
+    /// A rule across the whole panel.
+    Horizontal {
+        #[serde(with = "gaps::one")]
+        y: f64,
+    },
+    /// A rule from bottom to top.
+    Vertical {
+        #[serde(with = "gaps::one")]
+        x: f64,
+    },
+}
+
+impl Mark {
+    /// Straight lines from point to point.
+    pub fn line(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>) -> Self {
+        let (x, y) = (x.into(), y.into());
+        assert_eq!(x.len(), y.len(), "a line of {} x and {} y", x.len(), y.len());
+        Shape::Line { x, y }.into()
+    }
+
+    /// `y[i]` from `x[i]` to `x[i + 1]`; `x` has as many entries as `y`, or one more to end the last piece.
+    pub fn step(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>) -> Self {
+        let (x, y) = (x.into(), y.into());
+        let fits = x.len() == y.len() || x.len() == y.len() + 1;
+        assert!(fits, "a step line of {} x and {} y", x.len(), y.len());
+        Shape::Step { x, y }.into()
+    }
+
+    /// One marker a point.
+    pub fn points(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>, marker: Marker) -> Self {
+        let (x, y) = (x.into(), y.into());
+        assert_eq!(x.len(), y.len(), "points of {} x and {} y", x.len(), y.len());
+        Shape::Points { x, y, marker }.into()
+    }
+
+    /// The area between `lower` and `upper`.
+    pub fn band(x: impl Into<Vec<f64>>, lower: impl Into<Vec<f64>>, upper: impl Into<Vec<f64>>) -> Self {
+        let (x, lower, upper) = (x.into(), lower.into(), upper.into());
+        let fits = x.len() == lower.len() && x.len() == upper.len();
+        assert!(fits, "a band of {} x, {} lower and {} upper", x.len(), lower.len(), upper.len());
+        Shape::Band { x, lower, upper }.into()
+    }
+
+    /// A line whose colour says a value at each point; [`Panel::color`](crate::Panel::color) names the value.
+    pub fn colored_line(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>, value: impl Into<Vec<f64>>) -> Self {
+        let (x, y, value) = (x.into(), y.into(), value.into());
+        let fits = x.len() == y.len() && x.len() == value.len();
+        assert!(fits, "a coloured line of {} x, {} y and {} values", x.len(), y.len(), value.len());
+        Shape::ColoredLine { x, y, value }.into()
+    }
+
+    /// Markers whose colour says a value; [`Panel::color`](crate::Panel::color) names the value.
+    pub fn colored_points(
+        x: impl Into<Vec<f64>>,
+        y: impl Into<Vec<f64>>,
+        value: impl Into<Vec<f64>>,
+        marker: Marker,
+    ) -> Self {
+        let (x, y, value) = (x.into(), y.into(), value.into());
+        let fits = x.len() == y.len() && x.len() == value.len();
+        assert!(fits, "coloured points of {} x, {} y and {} values", x.len(), y.len(), value.len());
+        Shape::ColoredPoints { x, y, value, marker }.into()
+    }
+
+    /// Coloured cells between the edges; `values` row by row, the first row between the first two `y_edges`.
+    pub fn heat(
+        x_edges: impl Into<Vec<f64>>,
+        y_edges: impl Into<Vec<f64>>,
+        values: impl Into<Vec<f64>>,
+    ) -> Self {
+        let (x_edges, y_edges, values) = (x_edges.into(), y_edges.into(), values.into());
+        let (columns, rows) = (x_edges.len().saturating_sub(1), y_edges.len().saturating_sub(1));
+        assert_eq!(values.len(), columns * rows, "a heat map of {columns} × {rows} cells");
+        Shape::Heat { x_edges, y_edges, values }.into()
+    }
+
+    /// Arrows centred at (x, y) along (dx, dy), the longest a fixed share of the panel: see [`Shape::Arrows`].
+    pub fn arrows(
+        x: impl Into<Vec<f64>>,
+        y: impl Into<Vec<f64>>,
+        dx: impl Into<Vec<f64>>,
+        dy: impl Into<Vec<f64>>,
+    ) -> Self {
+        let (x, y, dx, dy) = (x.into(), y.into(), dx.into(), dy.into());
+        let lengths = [x.len(), y.len(), dx.len(), dy.len()];
+        assert_eq!(lengths, [x.len(); 4], "arrows of {lengths:?} x, y, dx and dy");
+        Shape::Arrows { x, y, dx, dy }.into()
+    }
+
+    /// Error bars from `low` to `high` at `x`.
+    pub fn interval_y(x: impl Into<Vec<f64>>, low: impl Into<Vec<f64>>, high: impl Into<Vec<f64>>) -> Self {
+        let (x, low, high) = (x.into(), low.into(), high.into());
+        let fits = x.len() == low.len() && x.len() == high.len();
+        assert!(fits, "intervals of {} x, {} low and {} high", x.len(), low.len(), high.len());
+        Shape::IntervalY { x, low, high }.into()
+    }
+
+    /// Error bars from `low` to `high` at height `y`.
+    pub fn interval_x(y: impl Into<Vec<f64>>, low: impl Into<Vec<f64>>, high: impl Into<Vec<f64>>) -> Self {
+        let (y, low, high) = (y.into(), low.into(), high.into());
+        let fits = y.len() == low.len() && y.len() == high.len();
+        assert!(fits, "intervals of {} y, {} low and {} high", y.len(), low.len(), high.len());
+        Shape::IntervalX { y, low, high }.into()
+    }
+
+    /// A few words beside a point, on the side where they fit; in the colour of text unless a series is named.
+    pub fn note(x: f64, y: f64, text: impl Into<String>) -> Self {
+        Self::from(Shape::Note { x, y, text: text.into() }).muted()
+    }
+
+    /// A rule at height `y`.
+    pub fn horizontal(y: f64) -> Self {
+        Shape::Horizontal { y }.into()
+    }
+
+    /// A rule at `x`.
+    pub fn vertical(x: f64) -> Self {
+        Shape::Vertical { x }.into()
+    }
+
+    /// Names the series.
+    #[must_use]
+    pub fn label(self, label: impl Into<String>) -> Self {
+        Self { label: Some(label.into()), ..self }
+    }
+
+    /// The colour of the `index`-th series.
+    #[must_use]
+    pub fn series(self, index: usize) -> Self {
+        Self { color: Color::Series(index), ..self }
+    }
+
+    /// Grey: limits, baselines, what was expected.
+    #[must_use]
+    pub fn muted(self) -> Self {
+        Self { color: Color::Muted, ..self }
+    }
+
+    /// With dashes.
+    #[must_use]
+    pub fn dashed(self) -> Self {
+        Self { dash: Dash::Dashed, ..self }
+    }
+
+    /// With dots.
+    #[must_use]
+    pub fn dotted(self) -> Self {
+        Self { dash: Dash::Dotted, ..self }
+    }
+}
+
+impl From<Shape> for Mark {
+    fn from(shape: Shape) -> Self {
+        Self { shape, label: None, color: Color::default(), dash: Dash::default() }
+    }
+}
+
+/// A colour by its role; the palette belongs to whoever draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Color {
+    /// Of the series with this index; indices beyond the palette start over, with other dashes.
+    Series(usize),
+    /// For what stands behind the data.
+    Muted,
+}
+
+impl Default for Color {
+    fn default() -> Self {
+        Self::Series(0)
+    }
+}
+
+/// How a line is dashed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Dash {
+    #[default]
+    Solid,
+    Dashed,
+    Dotted,
+}
+
+/// The form of a point. Forms, not colours alone, tell series apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Marker {
+    #[default]
+    Circle,
+    Ring,
+    Square,
+    Diamond,
+    Triangle,
+    Cross,
+    Plus,
+    /// A short upright stroke, for rasters of times.
+    Bar,
+    /// A circle of half the size.
+    Dot,
+}

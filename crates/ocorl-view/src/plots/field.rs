@@ -1,0 +1,98 @@
+//! The learned vector field over two states, shaded by what is not known of it.
+
+use super::phase::{Plane, STRIDE};
+use crate::{Axis, Figure, Mark, Marker, Panel};
+use ocorl::linalg::Points;
+use ocorl::model::{Posterior, Query, StatisticalModel};
+use ocorl_study::portrait::{Portrait, uncertainty};
+
+/// Cells of the shading, and arrows, along each axis.
+const CELLS: usize = 40;
+const ARROWS: usize = 17;
+/// How far beyond the data is shown, as a share of their range.
+const MARGIN: f64 = 0.25;
+
+/// μ over the plane of the first two states with the safe control, shaded by ‖σ‖: as believed before each of `episodes`, and after the last. Other
+/// states are as in the middle of the data.
+pub fn field(portrait: &Portrait, episodes: &[usize]) -> Figure {
+    let b = &portrait.benchmark;
+    let mut figure = Figure::new(format!("{}: the learned vector field", b.title))
+        .subtitle(format!(
+            "Control {:?}; shaded by what is unknown, seed {}",
+            b.task.safe_control, portrait.seed
+        ))
+        .columns(2);
+    if b.task.states.len() < 2 {
+        return figure.subtitle("It has only one state; see the slices of its model instead");
+    }
+    let last = portrait.snapshots.len();
+    for &episode in episodes.iter().chain([&last]) {
+        let before = portrait.snapshots.get(episode).map(|s| s.before.clone());
+        let (model, title) = match before {
+            Some(Some(model)) => (model, format!("Before episode {episode}")),
+            Some(None) => continue,
+            None => (portrait.model.clone(), "After the last episode".into()),
+        };
+        figure = figure.panel(panel(portrait, model.as_ref(), episode, &title));
+    }
+    figure
+}
+
+fn panel(portrait: &Portrait, model: &dyn StatisticalModel, before: usize, title: &str) -> Panel {
+    let b = &portrait.benchmark;
+    let plane = Plane::of(b);
+    let [x, y] = [0, 1].map(|r| span(portrait, r));
+    let edges = |(low, high): (f64, f64), n: usize| -> Vec<f64> {
+        (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect()
+    };
+    let middles = |edges: &[f64]| edges.windows(2).map(|e| 0.5 * (e[0] + e[1])).collect::<Vec<f64>>();
+    let base = centre(portrait);
+    let grid = |xs: &[f64], ys: &[f64]| -> Vec<f64> {
+        let mut points = Vec::with_capacity(xs.len() * ys.len() * base.len());
+        for y in ys {
+            for x in xs {
+                let start = points.len();
+                points.extend_from_slice(&base);
+                points[start] = *x;
+                points[start + 1] = *y;
+            }
+        }
+        points
+    };
+    let (x_edges, y_edges) = (edges(x, CELLS), edges(y, CELLS));
+    let points = grid(&middles(&x_edges), &middles(&y_edges));
+    let sigma = uncertainty(model, Points::new(&points, base.len()));
+    let (xs, ys) = (middles(&edges(x, ARROWS)), middles(&edges(y, ARROWS)));
+    let points = grid(&xs, &ys);
+    let mut posterior = Posterior::default();
+    model.posterior(Points::new(&points, base.len()), Query::Mean, &mut posterior);
+    let at = |r: usize| points.chunks_exact(base.len()).map(|z| z[r]).collect::<Vec<f64>>();
+    let to = |r: usize| posterior.mean.value.iter().map(|f| f[r]).collect::<Vec<f64>>();
+    let mut panel = plane
+        .panel(b, title)
+        .color(Axis::new("‖σ‖", ""))
+        .mark(Mark::heat(x_edges, y_edges, sigma))
+        .mark(Mark::arrows(at(0), at(1), to(0), to(1)).series(6).label("μ"));
+    if let Some(leg) = before.checked_sub(1).and_then(|i| portrait.snapshots[i].episode.executed.first()) {
+        let (x, y) = plane.points(&leg.trajectory.times, &leg.trajectory.states);
+        let thin = |v: Vec<f64>| v.into_iter().step_by(STRIDE).collect::<Vec<f64>>();
+        panel = panel.mark(Mark::line(thin(x), thin(y)).series(1).label("last episode"));
+    }
+    let (x, y): (Vec<f64>, Vec<f64>) = portrait.readings(before).map(|r| (r.state[0], r.state[1])).unzip();
+    panel.mark(Mark::points(x, y, Marker::Dot).series(1).label("measured"))
+}
+
+/// What was measured of a state, and a margin.
+fn span(portrait: &Portrait, state: usize) -> (f64, f64) {
+    let all = portrait.readings(usize::MAX).map(|r| r.state[state]);
+    let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let margin = MARGIN * (high - low).max(1e-9);
+    (low - margin, high + margin)
+}
+
+/// The point measured in the middle, with the safe control.
+fn centre(portrait: &Portrait) -> Vec<f64> {
+    let states: Vec<&[f64]> = portrait.readings(usize::MAX).map(|r| r.state.as_slice()).collect();
+    let middle = states.get(states.len() / 2).map_or(portrait.benchmark.task.initial_state.as_slice(), |s| s);
+    [middle, &portrait.benchmark.task.safe_control].concat()
+}

@@ -1,0 +1,42 @@
+//! What the plots of the paper show, and ours: each a function from results to a [`Figure`](crate::Figure).
+//!
+//! | file | from | shows |
+//! |---|---|---|
+//! | `strategies` | a sweep over strategies | cost above the optimum by episode |
+//! | `optimism` | a sweep over strategies and planners | the same, optimistic beside greedy |
+//! | `measurements` | a sweep over M | final cost by M, and by episode |
+//! | `regret` | any sweep | cumulative regret with its exponent of growth |
+//! | `gaps` | any sweep | how far each system ends from its optimum: Table 1 as a picture |
+//! | `theory` | a sweep over strategies | regret, measurements taken and required, information gain and β |
+//! | `phase` | a portrait | a trajectory coloured by what was unknown, and where it was measured |
+//! | `uncertainty` | a portrait | what was unknown along the hallucinated trajectory, and the chosen times |
+//! | `slices`, `field` | a portrait | what the model says, beside the truth |
+//! | `calibration` | portraits | whether bands hold what they promise |
+//!
+//! `curves` and `naming` are shared.
+
+mod calibration;
+mod curves;
+mod field;
+mod gaps;
+mod measurements;
+mod naming;
+mod optimism;
+mod phase;
+mod regret;
+mod slices;
+mod strategies;
+mod theory;
+mod uncertainty;
+
+pub use calibration::calibration;
+pub use field::field;
+pub use gaps::gaps;
+pub use measurements::measurements;
+pub use optimism::optimism;
+pub use phase::phase;
+pub use regret::regret;
+pub use slices::slices;
+pub use strategies::strategies;
+pub use theory::{information, theory};
+pub use uncertainty::uncertainty;

@@ -1,0 +1,96 @@
+//! The model along lines through one point: what it believes, how sure it is, and what is true.
+
+use crate::{Axis, Figure, Mark, Marker, Panel};
+use ocorl::model::StatisticalModel;
+use ocorl::plant::Reading;
+use ocorl_study::portrait::Portrait;
+
+/// Points of a curve.
+const COUNT: usize = 81;
+/// More panels than this are more than a page.
+const MOST_PANELS: usize = 12;
+/// Measurements are shown if they are no farther from the line than this, in units of their own spread.
+const NEAR: f64 = 0.5;
+
+/// μ ± βσ of each derivative over each coordinate of (x, u), beside the truth and the measurements near the line, as believed before
+/// episode `before` (after the last, if that is beyond it). The lines go through a point that was measured; where there are many, for each output the
+/// coordinates along which it changes most.
+pub fn slices(portrait: &Portrait, before: usize) -> Figure {
+    let b = &portrait.benchmark;
+    let snapshot = portrait.snapshots.iter().find(|s| s.episode.record.episode == before);
+    let model = snapshot.and_then(|s| s.before.as_ref()).unwrap_or(&portrait.model);
+    let readings: Vec<&Reading> = portrait.readings(before).collect();
+    let when =
+        if snapshot.is_some() { format!("before episode {before}") } else { "after the last episode".into() };
+    let Some(centre) = readings.get(readings.len() / 2) else {
+        return Figure::new(format!("{}: nothing was measured {when}", b.title));
+    };
+    let through = [centre.state.as_slice(), &centre.control].concat();
+    let mut panels: Vec<(f64, Panel)> = Vec::new();
+    for output in 0..b.task.states.len() {
+        for coordinate in 0..through.len() {
+            panels.push(panel(portrait, model.as_ref(), &readings, &through, coordinate, output));
+        }
+    }
+    // The lines along which the true derivative changes most, in their order.
+    let mut ranked: Vec<f64> = panels.iter().map(|(change, _)| *change).collect();
+    ranked.sort_by(|a, b| b.total_cmp(a));
+    let least = ranked.get(MOST_PANELS - 1).copied().unwrap_or(f64::NEG_INFINITY);
+    let all = Figure::new(format!("{}: what the model says of each derivative", b.title))
+        .subtitle(format!(
+            "Through a measured point, {when}; {} measurements, seed {}",
+            readings.len(),
+            portrait.seed
+        ))
+        .columns(3);
+    panels.retain(|(change, _)| *change >= least);
+    panels.into_iter().take(MOST_PANELS).fold(all, |figure, (_, panel)| figure.panel(panel))
+}
+
+/// One line, and how much the true derivative changes along it (in units of its noise).
+fn panel(
+    portrait: &Portrait,
+    model: &dyn StatisticalModel,
+    readings: &[&Reading],
+    through: &[f64],
+    coordinate: usize,
+    output: usize,
+) -> (f64, Panel) {
+    let task = &portrait.benchmark.task;
+    let value =
+        |r: &Reading, k: usize| if k < r.state.len() { r.state[k] } else { r.control[k - r.state.len()] };
+    let (low, high) = range(readings.iter().map(|r| value(r, coordinate)));
+    let at: Vec<f64> = (0..COUNT).map(|i| low + (high - low) * i as f64 / (COUNT - 1) as f64).collect();
+    let slice = portrait.slice(model, through, coordinate, output, &at);
+    let spread: Vec<f64> = (0..through.len())
+        .map(|k| {
+            let (low, high) = range(readings.iter().map(|r| value(r, k)));
+            high - low
+        })
+        .collect();
+    let near = |r: &&&Reading| {
+        let far = |k: usize| k != coordinate && (value(r, k) - through[k]).abs() > NEAR * 0.5 * spread[k];
+        !(0..through.len()).any(far)
+    };
+    let (x, y): (Vec<f64>, Vec<f64>) =
+        readings.iter().filter(near).map(|r| (value(r, coordinate), r.derivative[output])).unzip();
+    let quantity = task.states.iter().chain(&task.controls).nth(coordinate);
+    let axis = quantity.map_or(Axis::default(), |q| Axis::new(&q.name, &q.unit));
+    let state = &task.states[output];
+    let band = |sign: f64| -> Vec<f64> {
+        slice.mean.iter().zip(&slice.half_width).map(|(m, w)| m + sign * w).collect()
+    };
+    let (least, greatest) = range(slice.truth.iter().copied());
+    let name = format!("d{}/dt", state.name);
+    let drawn = Panel::new(format!("{name} over {}", axis.label), axis, Axis::new(name, ""))
+        .mark(Mark::band(&*at, band(-1.0), band(1.0)).series(0).label("μ ± βσ"))
+        .mark(Mark::line(&*at, &*slice.mean).series(0).label("μ"))
+        .mark(Mark::line(&*at, &*slice.truth).series(1).dashed().label("true f"))
+        .mark(Mark::points(x, y, Marker::Dot).series(6).label("measured nearby"));
+    ((greatest - least) / task.noise_std[output].max(f64::MIN_POSITIVE), drawn)
+}
+
+/// From the least to the greatest.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+}

@@ -1,0 +1,66 @@
+//! The quantities of the paper's analysis, as they turn out.
+
+use super::curves::{Curve, episodes};
+use super::naming::{Naming, title};
+use super::strategies::{headline, seeds};
+use crate::{Axis, Figure, Panel};
+use ocorl_study::cell::EpisodeRow;
+use ocorl_study::results::Results;
+
+/// One panel a quantity and system, one curve a variant.
+fn quantities(results: &Results, name: &str, shown: &[Quantity]) -> Figure {
+    let naming = Naming::new(results);
+    let mut figure = Figure::new(headline(results, name))
+        .subtitle(format!("Median and middle 60 % of {}", seeds(results)))
+        .columns(shown.len());
+    for system in results.systems() {
+        for quantity in shown {
+            let axis = Axis::new(quantity.name, quantity.unit);
+            let axis = if quantity.log { axis.log() } else { axis };
+            let mut panel = Panel::new(format!("{}: {}", title(system), quantity.name), episodes(), axis);
+            for (i, group) in results.groups().iter().filter(|g| g.cell.system == system).enumerate() {
+                panel = Curve::of(group, quantity.value).draw(panel, i, i > 0, &naming.of(group));
+            }
+            figure = figure.panel(panel);
+        }
+    }
+    figure
+}
+
+/// What is shown of an episode.
+struct Quantity {
+    name: &'static str,
+    unit: &'static str,
+    log: bool,
+    value: fn(&EpisodeRow) -> Option<f64>,
+}
+
+/// Cost above the optimum, measurements taken, and mₙ as the analysis asks for it (with slopes along the way for Lipschitz constants).
+pub fn theory(results: &Results) -> Figure {
+    let shown = [
+        Quantity { name: "cost − optimum", unit: "", log: true, value: |row| Some(row.regret) },
+        Quantity { name: "measurements taken", unit: "", log: false, value: |row| Some(row.measured as f64) },
+        Quantity {
+            name: "mₙ of the analysis",
+            unit: "",
+            log: true,
+            value: |row| row.required.map(|m| m as f64),
+        },
+    ];
+    quantities(results, "the analysis, as it turns out", &shown)
+}
+
+/// Information gain, β, and ∫‖σ‖² so far.
+pub fn information(results: &Results) -> Figure {
+    let shown = [
+        Quantity {
+            name: "information gain",
+            unit: "nat",
+            log: false,
+            value: |row| Some(row.information_gain),
+        },
+        Quantity { name: "β", unit: "", log: false, value: |row| row.beta },
+        Quantity { name: "model complexity I_N", unit: "", log: true, value: |row| row.complexity },
+    ];
+    quantities(results, "what was learned, and how confident that makes", &shown)
+}

@@ -1,0 +1,73 @@
+//! Why it was measured when it was: what the model did not know along the trajectory it expected.
+
+use super::phase::{STRIDE, time_axis};
+use crate::{Axis, Figure, Mark, Marker, Panel};
+use ocorl::linalg::Points;
+use ocorl_study::portrait::{Portrait, Snapshot};
+
+/// ‖σ‖ over time along the hallucinated trajectory, the executed one beside it, and the chosen times. For the receding-horizon strategy each
+/// interval begins anew from where the system really is, and its choice is the highest point.
+pub fn uncertainty(portrait: &Portrait, episodes: &[usize]) -> Figure {
+    let b = &portrait.benchmark;
+    let name = portrait.settings.strategy.name().replace('-', " ");
+    let mut figure = Figure::new(format!("{}: uncertainty along the way, and the chosen times", b.title))
+        .subtitle(format!("{name}, seed {}", portrait.seed))
+        .columns(1);
+    for snapshot in portrait.snapshots.iter().filter(|s| episodes.contains(&s.episode.record.episode)) {
+        let title = format!("Episode {}", snapshot.episode.record.episode);
+        let panel = Panel::new(title, time_axis(b), Axis::new("‖σ‖", ""));
+        figure = figure.panel(draw(panel, snapshot));
+    }
+    figure
+}
+
+fn draw(mut panel: Panel, snapshot: &Snapshot) -> Panel {
+    let Some(leg) = snapshot.episode.executed.first() else { return panel };
+    let path = &leg.trajectory;
+    let points = path.points();
+    let executed = snapshot.uncertainty(Points::new(&points, path.states.size() + path.controls.size()));
+    if !executed.is_empty() {
+        let thin = |v: &[f64]| v.iter().copied().step_by(STRIDE).collect::<Vec<f64>>();
+        panel = panel
+            .mark(Mark::line(thin(&path.times), thin(&executed)).muted().label("on the executed trajectory"));
+    }
+    let intervals = snapshot.episode.foreseen.first().map_or(&[][..], Vec::as_slice);
+    for interval in intervals {
+        let line = Mark::line(&*interval.times, &*interval.uncertainty).series(0).label("hallucinated");
+        panel = panel.mark(line);
+        if let Some(begin) = interval.times.first() {
+            panel = panel.mark(Mark::vertical(*begin).muted().dotted().label("the state is read"));
+        }
+    }
+    let (mut times, mut sigma) = (Vec::new(), Vec::new());
+    if intervals.is_empty()
+        && let Some(intention) = snapshot.episode.plans.first().and_then(Option::as_ref)
+    {
+        let plan = &intention.plan;
+        let nodes = plan.states.iter().zip(plan.controls.iter());
+        let points: Vec<f64> = nodes.flat_map(|(x, u)| x.iter().chain(u)).copied().collect();
+        let dims = plan.dims();
+        sigma = snapshot.uncertainty(Points::new(&points, dims.state + dims.control));
+        times = plan.times[..sigma.len()].to_vec();
+        panel = panel.mark(Mark::line(&*times, &*sigma).series(0).label("hallucinated"));
+    }
+    // Each chosen time at the height at which it was chosen.
+    let height = |t: f64| {
+        let inside =
+            intervals.iter().find_map(|f| f.times.iter().position(|s| *s == t).map(|i| f.uncertainty[i]));
+        inside.unwrap_or_else(|| interpolated(&times, &sigma, t))
+    };
+    let chosen: Vec<f64> = leg.readings.iter().map(|r| r.time).collect();
+    let heights: Vec<f64> = chosen.iter().map(|t| height(*t)).collect();
+    panel.mark(Mark::points(chosen, heights, Marker::Cross).series(1).label("measured"))
+}
+
+/// On straight lines between the points; NaN of nothing.
+fn interpolated(x: &[f64], y: &[f64], at: f64) -> f64 {
+    let next = x.partition_point(|&v| v <= at);
+    match (next.checked_sub(1), x.get(next)) {
+        (Some(k), Some(_)) => y[k] + (y[next] - y[k]) * (at - x[k]) / (x[next] - x[k]),
+        (Some(k), None) => y[k],
+        (None, _) => y.first().copied().unwrap_or(f64::NAN),
+    }
+}
