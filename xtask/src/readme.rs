@@ -26,6 +26,12 @@ pub(crate) fn check() -> Result<Outcome, String> {
     // Plots that README asks for are written beside the program, not into the repository.
     let folder = program.with_file_name("readme");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    // Files of the repository that README names are found there too.
+    let studies = folder.join("studies");
+    if !studies.exists() {
+        std::os::unix::fs::symlink(root().join("studies"), &studies)
+            .map_err(|error| format!("studies: {error}"))?;
+    }
     for (line, documented) in blocks(&text, "console").iter().flat_map(|block| commands(block)) {
         tell(&format!("  {line}\n"));
         let mut run = match (line.strip_prefix(PROGRAM), line.strip_prefix(EXAMPLE)) {

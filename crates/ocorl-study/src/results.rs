@@ -165,9 +165,13 @@ impl Results {
             .text("outcome", each.iter().map(|(_, e)| Some(e.outcome.as_str())))
     }
 
-    /// Writes both files, and the summary as JSON, into `folder`.
+    /// Writes both files, and the summary as JSON, into `folder`; with the feature `parquet` both as Parquet too.
     pub fn save(&self, folder: &Path) -> io::Result<()> {
         let (summary, episodes) = (self.summary(), self.episodes());
+        #[cfg(feature = "parquet")]
+        for (name, table) in [("results.parquet", &summary), ("episodes.parquet", &episodes)] {
+            write_atomically(folder.join(name), &table.parquet().map_err(io::Error::other)?)?;
+        }
         write_atomically(folder.join("episodes.csv"), episodes.csv().as_bytes())?;
         write_atomically(folder.join("results.json"), summary.json().as_bytes())?;
         write_atomically(folder.join("results.csv"), summary.csv().as_bytes())

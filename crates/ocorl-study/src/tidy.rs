@@ -1,5 +1,8 @@
 //! Tables of plain columns, as files: CSV, JSON, and with the feature `parquet` Parquet.
 
+#[cfg(feature = "parquet")]
+mod parquet;
+
 use serde_json::{Map, Value, json};
 
 /// One column.

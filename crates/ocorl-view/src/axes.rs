@@ -32,7 +32,7 @@ impl Below {
     pub(crate) fn new(plot: &Plot<'_>, frame: &Frame) -> Self {
         if plot.panel.x.categories.is_empty() {
             let w = frame.width;
-            let ticks = plot.x.ticks(w, tick_count(w / 56.0), |label| width(label, SMALL) + 14.0);
+            let ticks = plot.x.ticks(w, tick_count(w / 44.0), |label| width(label, SMALL) + 14.0);
             let labels = ticks.major.iter().map(|(at, label)| (*at, vec![label.clone()])).collect();
             return Self { labels, ticks, words: false, turned: None, extra: 0.0 };
         }

@@ -124,7 +124,7 @@ fn text(table: &Table1) -> String {
     for (first, title) in [
         (1, "continuous OC"),
         (3, "ZOH as printed"),
-        (5, "exact ZOH"),
+        (5, "exact"),
         (6, "max kernel distance"),
         (8, "max determinant"),
         (10, "equidistant"),
@@ -132,7 +132,7 @@ fn text(table: &Table1) -> String {
         lines.group(first, title);
     }
     lines.row([
-        "", "paper", "ours", "paper", "ours", "ours", "paper", "ours", "paper", "ours", "paper", "ours",
+        "", "paper", "ours", "paper", "ours", "ZOH", "paper", "ours", "paper", "ours", "paper", "ours",
     ]);
     for line in table.printed("+-", |best| format!("*{best}")) {
         lines.row(line);

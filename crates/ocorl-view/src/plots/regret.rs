@@ -6,21 +6,28 @@ use super::strategies::{headline, seeds};
 use crate::{Axis, Figure, Panel};
 use ocorl_study::results::Results;
 
-/// Σ rₙ from episode 1 on: mean, and the middle 60 % of the seeds; one panel a system. The legend gives α of the fit c n^α: below 1 regret grows
-/// sublinearly.
+/// Σ rₙ from episode 1 on: mean, and the middle 60 % of the seeds; one panel a system. Its title gives α of the fit c n^α for each curve, in the
+/// order of the legend: below 1 regret grows sublinearly.
 pub fn regret(results: &Results) -> Figure {
     let naming = Naming::new(results);
     let systems = results.systems();
     let mut figure = Figure::new(headline(results, "cumulative regret"))
-        .subtitle(format!("Mean and middle 60 % of {}; α: exponent of the fit c·n^α", seeds(results)))
+        .subtitle(format!(
+            "Mean and middle 60 % of {}; α: exponent of the fit c·n^α, for each curve in the order of the legend",
+            seeds(results)
+        ))
         .columns(systems.len().min(3));
     for system in systems {
-        let mut panel = Panel::new(title(system), episodes(), Axis::new("cumulative regret", "").log());
+        let mut panel = Panel::new("", episodes(), Axis::new("cumulative regret", "").log());
+        let mut exponents = Vec::new();
         for (i, group) in results.groups().iter().filter(|g| g.cell.system == system).enumerate() {
             let curve = Curve::cumulative_regret(group);
-            let alpha = curve.exponent().map_or(String::new(), |alpha| format!(", α = {alpha:.2}"));
-            panel = curve.draw(panel, i, i > 0, &format!("{}{alpha}", naming.of(group)));
+            exponents.extend(curve.exponent().map(|alpha| format!("{alpha:.2}")));
+            panel = curve.draw(panel, i, i > 0, &naming.of(group));
         }
+        let alpha =
+            if exponents.is_empty() { String::new() } else { format!(", α {}", exponents.join(" ")) };
+        panel.title = title(system) + &alpha;
         figure = figure.panel(panel);
     }
     figure

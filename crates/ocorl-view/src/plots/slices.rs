@@ -9,8 +9,10 @@ use ocorl_study::portrait::Portrait;
 const COUNT: usize = 81;
 /// More panels than this are more than a page.
 const MOST_PANELS: usize = 12;
-/// Measurements are shown if they are no farther from the line than this, in units of their own spread.
-const NEAR: f64 = 0.5;
+/// Measurements are shown if they are no farther from the line than this share of their range, in every other coordinate.
+const NEAR: f64 = 0.1;
+/// How far beyond the data the lines go, as a share of their range.
+const BEYOND: f64 = 0.25;
 
 /// μ ± βσ of each derivative over each coordinate of (x, u), beside the truth and the measurements near the line, as believed before
 /// episode `before` (after the last, if that is beyond it). The lines go through a point that was measured; where there are many, for each output the
@@ -60,6 +62,8 @@ fn panel(
     let value =
         |r: &Reading, k: usize| if k < r.state.len() { r.state[k] } else { r.control[k - r.state.len()] };
     let (low, high) = range(readings.iter().map(|r| value(r, coordinate)));
+    let margin = BEYOND * (high - low);
+    let (low, high) = (low - margin, high + margin);
     let at: Vec<f64> = (0..COUNT).map(|i| low + (high - low) * i as f64 / (COUNT - 1) as f64).collect();
     let slice = portrait.slice(model, through, coordinate, output, &at);
     let spread: Vec<f64> = (0..through.len())
@@ -69,7 +73,7 @@ fn panel(
         })
         .collect();
     let near = |r: &&&Reading| {
-        let far = |k: usize| k != coordinate && (value(r, k) - through[k]).abs() > NEAR * 0.5 * spread[k];
+        let far = |k: usize| k != coordinate && (value(r, k) - through[k]).abs() > NEAR * spread[k];
         !(0..through.len()).any(far)
     };
     let (x, y): (Vec<f64>, Vec<f64>) =

@@ -87,9 +87,9 @@ pub(super) const GALLERY: [Subject; 16] = [
         "each derivative along lines: model, band, truth, data",
         Portraits {
             system: "pendulum",
-            set: &[],
+            set: &[("excitation.scale", "1")],
             seeds: 1,
-            at: &[2],
+            at: &[3],
             draw: |portraits, at| plots::slices(&portraits[0], at.first().copied().unwrap_or(1)),
         },
     ),
