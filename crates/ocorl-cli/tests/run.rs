@@ -215,6 +215,30 @@ fn every_strategy_and_every_exploration_can_be_asked_for() {
 }
 
 #[test]
+fn discrete_time_is_measured_by_the_clock_unless_one_asks_otherwise() {
+    let discrete =
+        ["run", "pendulum", "--set", "time=discrete", "--episodes", "2", "--set", "measurements=5"];
+    let printed = ocorl(&[&discrete[..], &["--print-config"]].concat());
+    for line in ["time = \"discrete\"                # set", "strategy = \"equidistant\"         # set"] {
+        assert!(text(&printed.stdout).lines().any(|l| l == line), "{line}\n{printed:?}");
+    }
+    assert!(text(&ocorl(&["run", "pendulum", "--print-config"]).stdout).contains("time = \"continuous\" "));
+    let output = ocorl(&[&discrete[..], &["--no-save"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = text(&output.stdout);
+    assert!(said.contains("strategy equidistant, explore optimistic, seed 0, in discrete time\n"), "{said}");
+    // As many holds as there are here; the paper has no such cell. τ is the same in all measurements by design.
+    assert!(said.contains("best with 4 holds") && !said.contains("\npaper "), "{said}");
+    assert!(!text(&output.stderr).contains("is the same in all measurements"), "{output:?}");
+    assert_fails(
+        &["pendulum", "--set", "time=discrete", "--strategy", "oracle"],
+        2,
+        "error: strategy is oracle; with time = discrete it must be equidistant or equidistant-growing: controls change \
+         where it is measured\n",
+    );
+}
+
+#[test]
 fn settings_come_from_files_and_options_and_the_later_wins() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("mine.toml");

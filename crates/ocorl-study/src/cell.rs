@@ -272,7 +272,7 @@ impl Laboratory {
     /// Computed by the first who asks; others wait for it.
     fn known(&self, benchmark: &Benchmark, settings: &Settings) -> Result<Known, String> {
         let mut key = benchmark.name.to_owned();
-        let _ = write!(key, " {:?}", settings.initial_states);
+        let _ = write!(key, " {:?} {:?}", settings.initial_states, settings.holds(settings.episodes - 1));
         let entry = match self.known.lock() {
             Ok(mut all) => all.entry(key).or_default().clone(),
             // Whoever held the lock panicked; what it guards is a map of finished values.

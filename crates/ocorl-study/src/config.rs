@@ -114,6 +114,11 @@ impl Config {
         changes.into_iter().try_for_each(|change| self.apply(change))
     }
 
+    /// Whether somebody asked for it.
+    pub fn is_set(&self, path: &str) -> bool {
+        self.set.contains(path)
+    }
+
     /// The changes in `value`, which stands at `path`; sections are gone through.
     fn flatten(
         &self,

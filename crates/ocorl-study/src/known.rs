@@ -27,12 +27,15 @@ impl Known {
             [] => std::slice::from_ref(&benchmark.task.initial_state),
             given => given,
         };
+        // In discrete time as many holds as at the end of learning.
+        let baselines =
+            BaselineSettings { holds: settings.holds(settings.episodes - 1), ..BaselineSettings::default() };
         let weight = benchmark.table_scale() / starts.len() as f64;
         let mut mean = Known { continuous: 0.0, tracked: 0.0, held_as_printed: 0.0, held: 0.0, holds: 0 };
         for start in starts {
             let mut b = benchmark.clone();
             b.task.initial_state.clone_from(start);
-            let found = baseline::all(&b, &BaselineSettings::default())?;
+            let found = baseline::all(&b, &baselines)?;
             mean.continuous += weight * found.continuous.open_loop.cost();
             mean.tracked += weight * found.continuous.tracked.cost();
             mean.held_as_printed += weight * found.held_reference.cost;

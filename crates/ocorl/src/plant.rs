@@ -23,19 +23,40 @@ pub struct Leg {
     pub policy: Box<dyn Policy + Send>,
     /// When to measure.
     pub schedule: Box<dyn Schedule>,
+    /// What to measure then.
+    pub quantity: Measured,
+}
+
+/// What a measurement is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// ẋ at each of the schedule's times.
+    Derivatives,
+    /// (x(t′) − x(t))/(t′ − t) from each of the schedule's times to the next, u held: m times give m − 1 readings, fewer if the run ends
+    /// early. Angles are not wrapped in between.
+    Transitions,
 }
 
 /// One measurement as it came, not yet checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// When.
+    /// When; of a transition the beginning.
     pub time: f64,
-    /// x
+    /// x then.
     pub state: Vec<f64>,
     /// u
     pub control: Vec<f64>,
-    /// ẋ with noise.
+    /// ẋ with noise; of a transition its mean over the interval.
     pub derivative: Vec<f64>,
+    /// τ: how long a transition took. None if ẋ itself was measured.
+    pub interval: Option<f64>,
+}
+
+impl Reading {
+    /// What a model has as controls: u, and τ behind it if there is one.
+    pub fn inputs(&self) -> Vec<f64> {
+        self.control.iter().copied().chain(self.interval).collect()
+    }
 }
 
 /// What a leg gave.
@@ -59,7 +80,8 @@ pub trait Plant {
     fn run(&mut self, leg: &mut Leg) -> Executed;
 }
 
-/// A plant that is an ODE, integrated exactly; derivatives are measured with normal noise.
+/// A plant that is an ODE, integrated exactly. Derivatives and transitions are measured with normal noise of the same standard deviation:
+/// that of a state after τ is τ times that of its mean derivative.
 pub struct SimulatedPlant {
     task: Task,
     dynamics: Box<dyn Dynamics>,
@@ -83,17 +105,28 @@ impl SimulatedPlant {
         self
     }
 
-    /// ẋ at a point, with the noise of the `index`-th measurement of a leg.
-    fn measure(&mut self, leg: &Leg, index: usize, moment: Moment) -> Reading {
+    /// What the moments of a leg tell.
+    fn read(&mut self, leg: &Leg, moments: Vec<Moment>) -> Vec<Reading> {
+        let mut readings: Vec<Reading> = match leg.quantity {
+            Measured::Derivatives => moments.into_iter().map(|moment| self.derivative(moment)).collect(),
+            Measured::Transitions => moments.windows(2).map(|ends| transition(&ends[0], &ends[1])).collect(),
+        };
+        for (i, reading) in readings.iter_mut().enumerate() {
+            let mut rng = self.noise.index(leg.episode).index(leg.start).index(i).rng();
+            for (d, std) in reading.derivative.iter_mut().zip(&self.task.noise_std) {
+                *d += std * rng.normal();
+            }
+        }
+        readings
+    }
+
+    /// ẋ at a moment, without noise.
+    fn derivative(&mut self, moment: Moment) -> Reading {
         let Moment { time, state, control } = moment;
         let mut derivative = vec![0.0; state.len()];
         let point = [state.as_slice(), &control].concat();
         self.dynamics.derivative(Points::single(&point), &mut derivative);
-        let mut rng = self.noise.index(leg.episode).index(leg.start).index(index).rng();
-        for (d, std) in derivative.iter_mut().zip(&self.task.noise_std) {
-            *d += std * rng.normal();
-        }
-        Reading { time, state, control, derivative }
+        Reading { time, state, control, derivative, interval: None }
     }
 }
 
@@ -121,8 +154,7 @@ impl Plant for SimulatedPlant {
             let (state, control) = (trajectory.states.at(i).to_vec(), trajectory.controls.at(i).to_vec());
             moments.push(Moment { time: trajectory.times[i], state, control });
         }
-        let readings =
-            moments.into_iter().enumerate().map(|(i, moment)| self.measure(leg, i, moment)).collect();
+        let readings = self.read(leg, moments);
         Executed { outcome: run.outcome.clone(), cost: run.cost(), readings, synchronizations, trajectory }
     }
 }
@@ -135,6 +167,14 @@ struct Moment {
     time: f64,
     state: Vec<f64>,
     control: Vec<f64>,
+}
+
+/// The mean derivative between two moments, without noise.
+fn transition(from: &Moment, to: &Moment) -> Reading {
+    let interval = to.time - from.time;
+    let derivative = from.state.iter().zip(&to.state).map(|(x, next)| (next - x) / interval).collect();
+    let (state, control) = (from.state.clone(), from.control.clone());
+    Reading { time: from.time, state, control, derivative, interval: Some(interval) }
 }
 
 /// A policy whose pieces end where something is to be measured.

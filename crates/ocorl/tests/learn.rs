@@ -362,7 +362,7 @@ fn a_reading_is_what_the_plant_was_at() {
     let mut learner = learner(&b, quick(&b));
     let mut proposal = learner.propose(&mut ());
     let executed = plant.run(&mut proposal.legs[0]);
-    for (i, Reading { time, state, control, derivative }) in executed.readings.iter().enumerate() {
+    for (i, Reading { time, state, control, derivative, .. }) in executed.readings.iter().enumerate() {
         assert!((time - (i as f64 + 0.5)).abs() < 1e-12);
         assert!((control[0] - time.sin()).abs() < 1e-12, "the control of the first episode");
         let truth = [state[1], 1.962 * state[0].sin() + control[0]];

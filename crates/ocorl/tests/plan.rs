@@ -213,6 +213,8 @@ fn the_reported_gradient_is_that_of_finite_differences() {
             Transcription::single(Integrator::Euler),
             Transcription::default(),
             Transcription { substeps: 3, integrator: Integrator::Heun, quadrature: Quadrature::AtStart },
+            Transcription::single(Integrator::EulerTrapezoid),
+            Transcription { substeps: 2, ..Transcription::single(Integrator::EulerTrapezoid) },
         ]
         .into_iter()
         .enumerate()
@@ -245,6 +247,30 @@ fn the_reported_gradient_is_that_of_finite_differences() {
             );
         }
     }
+}
+
+#[test]
+fn the_trapezoid_is_the_mean_of_the_cost_at_both_ends_of_an_euler_step() {
+    let b = Benchmark::find("pendulum").unwrap();
+    let (times, controls) = ([0.0, 0.4, 1.0, 1.3], [0.7, -0.4, 1.9]);
+    let transcription = Transcription::single(Integrator::EulerTrapezoid);
+    let problem = Problem { transcription, ..Problem::of(&b.task, &times) };
+    let (mut f, mut x, mut slope, mut expected) = (b.dynamics(), b.task.initial_state.clone(), [0.0; 2], 0.0);
+    for (t, u) in times.windows(2).zip(controls) {
+        let tau = t[1] - t[0];
+        let mut cost = |x: &[f64]| {
+            let mut c = [0.0];
+            b.task.cost.running(&[t[0]], Points::single(&[x[0], x[1], u]), &mut c);
+            expected += 0.5 * tau * c[0];
+        };
+        cost(&x);
+        f.derivative(Points::single(&[x[0], x[1], u]), &mut slope);
+        x = vec![x[0] + tau * slope[0], x[1] + tau * slope[1]];
+        cost(&x);
+    }
+    expected += b.task.cost.terminal(1.3, &x);
+    let found = evaluate(f.as_mut(), &problem, &controls);
+    assert!((found - expected).abs() < 1e-12 * expected, "{found} and {expected}");
 }
 
 #[test]

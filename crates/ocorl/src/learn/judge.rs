@@ -37,7 +37,7 @@ pub struct Record {
     /// The same, summed over the episodes so far.
     pub total_information_gain: f64,
     /// How little of ẋ was known along the executed trajectory: root mean square of σⱼ over that of fⱼ, mean over the outputs. None before
-    /// anything is known.
+    /// anything is known; it, coverage and the analysis also in discrete time, where ẋ is not what is learned.
     pub uncertainty: Option<f64>,
     /// Share of the executed trajectory on which |fⱼ − μⱼ| ≤ β σⱼ, all outputs together: what `information-gain` promises for 1 − δ.
     pub coverage: Option<f64>,
@@ -167,10 +167,10 @@ impl Judge {
         after: &dyn StatisticalModel,
     ) -> f64 {
         let Some(model) = before else { return after.information_gain().iter().sum() };
-        let mut new = Measurements::new(self.task.dims());
+        let mut new = Measurements::new(model.dims());
         for r in executed.iter().flat_map(|e| &e.readings) {
             // What the learner refuses tells nothing.
-            let _ = new.push(r.time, &r.state, &r.control, &r.derivative, &self.task.noise_std);
+            let _ = new.push(r.time, &r.state, &r.inputs(), &r.derivative, &self.task.noise_std);
         }
         if new.is_empty() {
             return 0.0;
@@ -180,7 +180,7 @@ impl Judge {
         theory::information_gain_of(&covariance, new.noise_std()).iter().sum()
     }
 
-    /// Uncertainty, coverage and theory along the executed trajectories.
+    /// Uncertainty, coverage and theory along the executed trajectories; nothing in discrete time, where the model is not of f.
     fn along(
         &mut self,
         proposal: &Proposal,
@@ -188,6 +188,9 @@ impl Judge {
         model: &dyn StatisticalModel,
     ) -> Option<Along> {
         let dims = self.task.dims();
+        if model.dims() != dims {
+            return None;
+        }
         let (mut times, mut points, mut complexity, mut integrated) = (Vec::new(), Vec::new(), 0.0, 0.0);
         let (mut squares, mut true_squares) = (vec![0.0; dims.state], vec![0.0; dims.state]);
         let (mut covered, mut covered_95, mut looked) = (0_u32, 0_u32, 0_u32);

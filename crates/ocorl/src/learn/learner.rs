@@ -1,7 +1,8 @@
 //! The learner: model, exploration, planner, tracker and selection in one loop. It never sees the plant.
 
-use super::planning::{Planned, Planning};
-use super::settings::{Settings, SettingsError};
+use super::discrete::{self, Holds};
+use super::planning::{Grid, Planned, Planning};
+use super::settings::{Settings, SettingsError, Time};
 use super::timing::Timing;
 use super::{FirstControl, following};
 use crate::event::{Event, Observer};
@@ -9,10 +10,10 @@ use crate::explore::{Exploration, Imagined};
 use crate::measurements::Measurements;
 use crate::model::{GaussianProcess, ModelError, StatisticalModel};
 use crate::plan::Plan;
-use crate::plant::{Executed, Leg};
+use crate::plant::{Executed, Leg, Measured};
 use crate::random::Stream;
 use crate::select::{Schedule, Times, interior};
-use crate::simulate::Law;
+use crate::simulate::{Law, Policy};
 use crate::system::{Task, TaskError};
 use crate::track::Reference;
 use std::sync::Arc;
@@ -105,11 +106,12 @@ impl Learner {
         settings: Settings,
         stream: Stream,
     ) -> Result<Self, LearnError> {
-        let model = GaussianProcess::for_task(&task, settings.model.build())?;
+        let dims = settings.model_dims(&task);
+        let model = GaussianProcess::new(dims, &task.angles, settings.model.build())?;
         Learner::with_model(task, first, settings, stream, Box::new(model))
     }
 
-    /// The same with a model of one's own.
+    /// The same with a model of one's own, of the dimensions that [`Settings::model_dims`] says.
     pub fn with_model(
         task: Task,
         first: FirstControl,
@@ -123,7 +125,7 @@ impl Learner {
             [] => vec![task.initial_state.clone()],
             given => given.to_vec(),
         };
-        let (last, data) = (vec![None; starts.len()], Measurements::new(task.dims()));
+        let (last, data) = (vec![None; starts.len()], Measurements::new(settings.model_dims(&task)));
         Ok(Learner { task, settings, first, stream, starts, model: model.into(), data, episode: 0, last })
     }
 
@@ -132,12 +134,12 @@ impl Learner {
         self.episode
     }
 
-    /// What is believed of f now.
+    /// What is believed of f now; in discrete time of g(x, u, τ), τ being the last control.
     pub fn model(&self) -> &Arc<dyn StatisticalModel> {
         &self.model
     }
 
-    /// All that was learned from.
+    /// All that was learned from, with the dimensions of the model.
     pub fn data(&self) -> &Measurements {
         &self.data
     }
@@ -172,6 +174,10 @@ impl Learner {
             }
             bounds.clamp(u);
         });
+        if let Some(holds) = self.holds() {
+            let (policy, schedule) = holds.sample(&self.task, law);
+            return self.leg(start, policy, schedule);
+        }
         let mut times = interior(self.task.horizon, self.settings.measurements);
         if self.settings.select.as_reference {
             let parts = self.settings.measurements + 1;
@@ -180,27 +186,38 @@ impl Learner {
         self.leg(start, Box::new(law), Box::new(Times::new(times)))
     }
 
-    fn leg(
-        &self,
-        start: usize,
-        policy: Box<dyn crate::simulate::Policy + Send>,
-        schedule: Box<dyn Schedule>,
-    ) -> Leg {
+    fn leg(&self, start: usize, policy: Box<dyn Policy + Send>, schedule: Box<dyn Schedule>) -> Leg {
         let initial_state = self.starts[start].clone();
-        Leg { episode: self.episode, start, initial_state, policy, schedule }
+        let quantity = match self.settings.time {
+            Time::Continuous => Measured::Derivatives,
+            Time::Discrete => Measured::Transitions,
+        };
+        Leg { episode: self.episode, start, initial_state, policy, schedule, quantity }
+    }
+
+    /// The holds of the next episode, in discrete time.
+    fn holds(&self) -> Option<Holds> {
+        Holds::of(&self.task, &self.settings, self.episode)
+    }
+
+    /// The model as a function of (x, u), as the next episode is planned with it.
+    fn view(&self) -> Arc<dyn StatisticalModel> {
+        self.holds().map_or_else(|| self.model.clone(), |holds| holds.view(&self.model))
     }
 
     /// A leg that follows a plan. If none is found the last one is followed again, or the system is excited.
     fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> (Leg, Option<Intention>) {
-        let (episode, explore) = (self.episode, self.settings.explore);
+        let (episode, explore, model) = (self.episode, self.settings.explore, self.view());
         let stream = self.stream.child("plan").index(episode);
-        let mean = Exploration::Mean.imagine(&self.model, &self.task, 0.0, stream);
+        let mean = Exploration::Mean.imagine(&model, &self.task, 0.0, stream);
         let imagined =
-            explore.imagine(&self.model, &self.task, self.settings.bonus_weight, stream.child("sample"));
+            explore.imagine(&model, &self.task, self.settings.bonus_weight, stream.child("sample"));
+        let settings = &self.settings.plan;
         let planning = Planning {
             task: &self.task,
             initial_state: &self.starts[start],
-            settings: &self.settings.plan,
+            settings,
+            grid: self.holds().map_or_else(|| Grid::continuous(&self.task, settings), |holds| holds.grid()),
             control_size: &self.control_size(),
             stream: stream.child("starts").index(start),
         };
@@ -254,23 +271,30 @@ impl Learner {
         let (planned_cost, controls) = (plan.cost, self.task.controls.len());
         let full = Reference::new(plan, imagined.dynamics().as_mut(), &self.task.angles);
         let reference = full.clone().with_controls(controls);
-        let policy = || following::policy(&self.task, &self.settings.track, &self.model, reference.clone());
-        let timing = Timing {
-            task: &self.task,
-            settings: &self.settings,
-            episode: self.episode,
-            model: &self.model,
-            data: &self.data,
-            initial_state: &self.starts[start],
+        let (policy, schedule) = match self.settings.time {
+            Time::Discrete => discrete::follow(&self.task, reference.clone()),
+            Time::Continuous => {
+                let policy =
+                    || following::policy(&self.task, &self.settings.track, &self.model, reference.clone());
+                let timing = Timing {
+                    task: &self.task,
+                    settings: &self.settings,
+                    episode: self.episode,
+                    model: &self.model,
+                    data: &self.data,
+                    initial_state: &self.starts[start],
+                };
+                let schedule = timing.schedule(full, imagined, policy);
+                (policy(), schedule)
+            }
         };
-        let schedule = timing.schedule(full, imagined, policy);
         let intention = Intention {
             plan: reference.plan.clone(),
             planned_cost,
             mean_cost,
             measurement_times: schedule.known().to_vec(),
         };
-        (self.leg(start, policy(), schedule), Some(intention))
+        (self.leg(start, policy, schedule), Some(intention))
     }
 
     /// Takes in what the legs of an episode gave, in their order, and learns from it. What cannot be learned from is told to the observer;
@@ -278,7 +302,7 @@ impl Learner {
     pub fn observe(&mut self, executed: &[Executed], observer: &mut dyn Observer) {
         let episode = self.episode;
         self.episode += 1;
-        let mut new = Measurements::new(self.task.dims());
+        let mut new = Measurements::new(self.data.dims());
         for (start, leg) in executed.iter().enumerate() {
             let measurement_times: Vec<f64> = leg.readings.iter().map(|r| r.time).collect();
             let (cost, outcome) = (leg.cost, &leg.outcome);
@@ -291,7 +315,7 @@ impl Learner {
             });
             for r in &leg.readings {
                 if let Err(error) =
-                    new.push(r.time, &r.state, &r.control, &r.derivative, &self.task.noise_std)
+                    new.push(r.time, &r.state, &r.inputs(), &r.derivative, &self.task.noise_std)
                 {
                     observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });
                 }
@@ -316,15 +340,12 @@ impl Learner {
         observer.observe(&Event::Updated { episode, measurements: self.data.len() });
         // Trained or not, the new measurements count.
         let trained = model.train(self.stream.child("train").index(episode));
-        if let Ok(report) = &trained {
-            observer.observe(&Event::Trained {
-                episode,
-                report,
-                confidence_scale: model.confidence_scale(),
-                notes: &model.notes(),
-            });
-        }
         self.model = model.into();
+        if let Ok(report) = &trained {
+            let model = self.view();
+            let (confidence_scale, notes) = (model.confidence_scale(), &model.notes());
+            observer.observe(&Event::Trained { episode, report, confidence_scale, notes });
+        }
         trained.map(|_| ())
     }
 }

@@ -14,9 +14,11 @@
 //! | `planning` | which searches make the plan of an episode |
 //! | `following` | the policy that follows it |
 //! | `timing` | the schedule of its measurements |
+//! | `discrete` | the variant in discrete time, with its equations |
 //! | `judge` | what an episode was worth, with the truth at hand |
 //! | `trial` | a benchmark learned in simulation, from nothing to the last episode |
 
+mod discrete;
 mod following;
 mod judge;
 mod learner;
@@ -29,7 +31,7 @@ pub use judge::{Judge, Record, Theory};
 pub use learner::{Intention, LearnError, Learner, Proposal};
 pub use settings::{
     ConfidenceName, Excitation, Hallucinate, IntegratorName, KernelName, ModelSettings, PlanSettings,
-    SelectSettings, Settings, SettingsError, Strategy, TrackSettings, TrackerName,
+    SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings, TrackerName,
 };
 pub use trial::{Episode, Trial};
 

@@ -14,9 +14,31 @@ pub(super) struct Planning<'a> {
     pub(super) task: &'a Task,
     pub(super) initial_state: &'a [f64],
     pub(super) settings: &'a PlanSettings,
+    pub(super) grid: Grid,
     /// How large controls are (root mean square, less the safe control) in what was measured.
     pub(super) control_size: &'a [f64],
     pub(super) stream: Stream,
+}
+
+/// Where a plan is looked for.
+pub(super) struct Grid {
+    /// Nodes of the plan.
+    pub(super) fine: Vec<f64>,
+    /// Nodes of the first searches, if those are not made on the plan's own.
+    pub(super) coarse: Option<Vec<f64>>,
+    /// How an interval is integrated.
+    pub(super) transcription: Transcription,
+}
+
+impl Grid {
+    /// As fine as the settings say, the first searches on a quarter of it.
+    pub(super) fn continuous(task: &Task, settings: &PlanSettings) -> Self {
+        Grid {
+            fine: uniform_grid(task.horizon, settings.intervals),
+            coarse: Some(uniform_grid(task.horizon, settings.intervals.div_ceil(COARSER))),
+            transcription: Transcription::single(settings.integrator.into()),
+        }
+    }
 }
 
 /// A plan and what it was made for.
@@ -40,8 +62,8 @@ impl Planning<'_> {
     /// Plans for `imagined`; `mean` is the problem on the mean model. `last` is what was planned before.
     ///
     /// On the mean model: from the last plan on the fine grid, from other starts on a coarse one, of which the best is refined if it could
-    /// be better. Then for `imagined`: from the last plan again, and from the best on the mean, so that a plan never costs more in the
-    /// imagination than that one.
+    /// be better (without a coarse grid: on the fine one at once). Then for `imagined`: from the last plan again, and from the best on the
+    /// mean, so that a plan never costs more in the imagination than that one.
     pub(super) fn solve(
         &self,
         explore: Exploration,
@@ -50,19 +72,28 @@ impl Planning<'_> {
         last: Option<&Plan>,
     ) -> Result<Planned, PlanError> {
         let nu = self.task.controls.len();
-        let fine = uniform_grid(self.task.horizon, self.settings.intervals);
+        let Grid { fine, coarse, .. } = &self.grid;
         let mut iterations = 0;
         let mut count = |plan: Result<Plan, PlanError>| plan.inspect(|p| iterations += p.trace.len());
-        let warm = |last: &Plan, controls: Blocks| Start { controls, states: Some(last.states.clone()) };
-        let best = last.map(|last| count(self.search(mean, &fine, &[warm(last, narrow(last, nu))])));
-        let coarse = uniform_grid(self.task.horizon, self.settings.intervals.div_ceil(COARSER));
-        let other = count(self.search(mean, &coarse, &self.starts(coarse.len() - 1)));
+        let warm = |last: &Plan, count: usize| {
+            // On other nodes only the controls can be taken over.
+            let Start { controls, states } = if last.times == *fine {
+                Start { controls: last.controls.clone(), states: Some(last.states.clone()) }
+            } else {
+                last.resampled(fine)
+            };
+            Start { controls: narrow(&controls, count), states }
+        };
+        let best = last.map(|last| count(self.search(mean, fine, &[warm(last, nu)])));
+        let first = coarse.as_ref().unwrap_or(fine);
+        let other = count(self.search(mean, first, &self.starts(first.len() - 1)));
         let best = match (best, other) {
             (Some(Ok(known)), Ok(other)) if other.cost > WORTH_REFINING * known.cost => known,
             (Some(Ok(known)), Err(_)) => known,
             (_, Err(error)) => return Err(error),
+            (known, Ok(other)) if coarse.is_none() => best_so_far(known, Ok(other))?,
             (known, Ok(other)) => {
-                let refined = count(self.search(mean, &fine, &[other.resampled(&fine)]));
+                let refined = count(self.search(mean, fine, &[other.resampled(fine)]));
                 best_so_far(known, refined)?
             }
         };
@@ -70,8 +101,8 @@ impl Planning<'_> {
             return Ok(Planned { mean_cost: best.cost, plan: best, iterations });
         }
         let extra = imagined.hallucinated_controls();
-        let again = last.filter(|p| p.controls.size() == nu + extra).map(|p| warm(p, p.controls.clone()));
-        let from_last = again.map(|again| count(self.search(imagined, &fine, &[again])));
+        let again = last.filter(|p| p.controls.size() == nu + extra).map(|p| warm(p, nu + extra));
+        let from_last = again.map(|again| count(self.search(imagined, fine, &[again])));
         let mean_cost = best.cost;
         let plan = match from_last {
             Some(Ok(plan)) if plan.cost <= mean_cost => plan,
@@ -79,7 +110,7 @@ impl Planning<'_> {
                 // With η = 0 the mean plan's states are a trajectory of the optimistic model as well.
                 let states = (extra > 0).then_some(best.states);
                 let from_mean = Start { controls: widen(&best.controls, extra), states };
-                best_so_far(other, count(self.search(imagined, &fine, &[from_mean])))?
+                best_so_far(other, count(self.search(imagined, fine, &[from_mean])))?
             }
         };
         Ok(Planned { plan, mean_cost, iterations })
@@ -111,7 +142,7 @@ impl Planning<'_> {
             times,
             control_bounds: &imagined.bounds,
             state_bounds: Some(&self.task.state_bounds),
-            transcription: Transcription::single(self.settings.integrator.into()),
+            transcription: self.grid.transcription,
         };
         let search = plan::Settings {
             max_iterations: self.settings.max_iterations,
@@ -140,9 +171,9 @@ fn best_so_far(
     }
 }
 
-/// The first `count` controls.
-fn narrow(plan: &Plan, count: usize) -> Blocks {
-    Blocks::from_vec(plan.controls.iter().flat_map(|u| &u[..count]).copied().collect(), count)
+/// The first `count` of each control.
+fn narrow(controls: &Blocks, count: usize) -> Blocks {
+    Blocks::from_vec(controls.iter().flat_map(|u| &u[..count]).copied().collect(), count)
 }
 
 /// `extra` zeros after each control.

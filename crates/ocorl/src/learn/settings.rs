@@ -24,6 +24,10 @@ pub struct Settings {
     pub bonus_weight: f64,
     /// When to measure.
     pub strategy: Strategy,
+    /// Whether f is learned, or what a held control makes of the state. In discrete time `strategy` must be `equidistant` or
+    /// `equidistant-growing`; of `plan` only the numbers of starts and iterations count, `track` and `select` have no part.
+    #[serde(default)]
+    pub time: Time,
     /// The first episode.
     pub excitation: Excitation,
     /// What f is taken to be.
@@ -78,6 +82,27 @@ impl Strategy {
             Strategy::RecedingHorizon => "receding-horizon",
             Strategy::Oracle => "oracle",
             Strategy::UncertaintyTrigger => "uncertainty-trigger",
+        }
+    }
+}
+
+/// What is learned of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Time {
+    /// ẋ = f(x, u), from measured derivatives; the control may change at any time.
+    #[default]
+    Continuous,
+    /// x_{k+1} = h(x_k, u_k, τ), from transitions; the control changes where the system is sampled.
+    Discrete,
+}
+
+impl Time {
+    /// As typed on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Time::Continuous => "continuous",
+            Time::Discrete => "discrete",
         }
     }
 }
@@ -265,6 +290,7 @@ impl Settings {
             explore: Exploration::Optimistic,
             bonus_weight: 0.1,
             strategy: Strategy::MaxDeterminant,
+            time: Time::Continuous,
             excitation: Excitation { scale: 1.0 },
             model: ModelSettings {
                 kernel: KernelName::Rbf,
@@ -330,6 +356,16 @@ impl Settings {
         for (path, value, range, need) in counts {
             if !range.contains(&value) {
                 return error(path, value.to_string(), need);
+            }
+        }
+        if self.time == Time::Discrete {
+            if !matches!(self.strategy, Strategy::Equidistant | Strategy::EquidistantGrowing) {
+                let need = "with time = discrete it must be equidistant or equidistant-growing: controls change where it is measured";
+                return error("strategy", self.strategy.name().into(), need);
+            }
+            if self.measurements < 2 {
+                let need = "with time = discrete it must be at least 2: a transition has two ends";
+                return error("measurements", self.measurements.to_string(), need);
             }
         }
         let positive = "it must be a positive, finite time";

@@ -15,6 +15,7 @@
 //!
 //! σ is what is not known of f (epistemic); the noise of measurements is not in it.
 
+mod at_interval;
 mod conditioning;
 pub mod confidence;
 mod draw;
@@ -34,6 +35,7 @@ mod space;
 mod targets;
 mod training;
 
+pub use at_interval::AtInterval;
 pub use confidence::{CalibrationPoint, Confidence, Judged, calibration_curve};
 pub use features::Feature;
 pub use gaussian_process::GaussianProcess;

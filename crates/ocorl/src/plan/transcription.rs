@@ -1,5 +1,5 @@
 //! From a continuous problem to stages: each interval is integrated by `substeps` Runge–Kutta steps, the running
-//! cost by the same weights as the state.
+//! cost by the weights that the method has for it (those of the state, except for the trapezoid of discrete time).
 //!
 //! Every point at which f is evaluated, stage s of interval k, is one column of a batch; so one call gives the
 //! Jacobians of the whole horizon, and the chain rule below composes them:
@@ -63,8 +63,8 @@ impl Transcription {
     pub fn weight(&self, s: usize) -> f64 {
         match self.quadrature {
             Quadrature::Integrated => {
-                let b = self.integrator.tableau().b;
-                b[s % b.len()] / self.substeps as f64
+                let w = self.integrator.tableau().w;
+                w[s % w.len()] / self.substeps as f64
             }
             Quadrature::AtStart => f64::from(s == 0),
         }

@@ -3,7 +3,7 @@
 use crate::errors::{Failure, ending};
 use crate::table::{cost, difference, percent_more};
 use cpu_time::ProcessTime;
-use ocorl::learn::{Episode, Record, Settings};
+use ocorl::learn::{Episode, Record, Settings, Time};
 use ocorl::simulate::Outcome;
 use ocorl::system::{Benchmark, Cell};
 use ocorl_study::known::Known;
@@ -72,6 +72,9 @@ pub(super) fn opening(b: &Benchmark, settings: &Settings, seed: u64, named: &str
         settings.strategy.name(),
         settings.explore.name(),
     );
+    if settings.time == Time::Discrete {
+        text.push_str(", in discrete time");
+    }
     if named != "default" {
         let _ = write!(text, ", settings {named}");
     }
@@ -153,7 +156,8 @@ impl<'a> Learned<'a> {
 
     /// What the paper got, if it tried this.
     pub(super) fn paper(&self) -> Option<Cell> {
-        let published = self.benchmark.published.filter(|_| self.settings.initial_states.is_empty())?;
+        let tried = self.settings.initial_states.is_empty() && self.settings.time == Time::Continuous;
+        let published = self.benchmark.published.filter(|_| tried)?;
         table1::published(&published, self.settings.strategy)
     }
 

@@ -6,7 +6,7 @@
 //! | `costs.csv`, `theory.csv` | one row an episode |
 //! | `trajectories.csv` | what was done, at 201 moments of each run |
 //! | `plans.csv` | what was to be done, at the nodes of each plan; a control holds until the next node |
-//! | `measurements.csv` | what was measured, and when the moment was chosen: `ahead` with the plan, `online` on the way, or not at all (`excitation`) |
+//! | `measurements.csv` | what was measured (in discrete time mean derivatives over the holds that begin at t), and when the moment was chosen: `ahead` with the plan, `online` on the way, or not at all (`excitation`) |
 //! | `cost.svg`, `phase.svg` | cost and regret by episode; some episodes in the plane of two states |
 
 use super::answer::Learned;

@@ -3,7 +3,7 @@
 use crate::errors::Failure;
 use crate::sweeping::assignment;
 use ocorl::explore::Exploration;
-use ocorl::learn::{Settings, Strategy};
+use ocorl::learn::{Settings, Strategy, Time};
 use ocorl::system::Benchmark;
 use ocorl_study::config::Config;
 use std::path::PathBuf;
@@ -80,6 +80,10 @@ pub(super) fn config(arguments: &Arguments, b: &Benchmark) -> Result<Config, Fai
             config.set(path, &value)?;
         }
     }
+    // Where controls change is where it is measured: if nobody asked for anything else, by the clock.
+    if config.settings.time == Time::Discrete && !config.is_set("strategy") {
+        config.set("strategy", &word(Strategy::Equidistant.name()))?;
+    }
     Ok(config)
 }
 
@@ -110,6 +114,9 @@ pub(super) fn folder(arguments: &Arguments, b: &Benchmark, settings: &Settings) 
     }
     if settings.explore != usual.explore {
         name.push(settings.explore.name());
+    }
+    if settings.time != usual.time {
+        name.push(settings.time.name());
     }
     let name = format!("{}-{}", name.join("-"), arguments.seed);
     Some(arguments.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name)))

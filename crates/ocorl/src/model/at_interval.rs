@@ -1,0 +1,172 @@
+//! A model of transitions, seen at one length of hold.
+//!
+//! In discrete time the model is of the mean derivative over a hold of length τ, with τ as its last input:
+//!
+//! ```text
+//! g(x, u, τ) = (h(x, u, τ) − x)/τ,   h the state after u was held for τ from x
+//! ```
+//!
+//! At a fixed τ it is a function of (x, u) like any vector field, and x⁺ = x + τ g(x, u, τ) one step of Euler's method.
+
+use super::joint::Joint;
+use super::notes::Note;
+use super::training::TrainingReport;
+use super::{ModelError, Posterior, Query, StatisticalModel};
+use crate::linalg::{Blocks, Dims, Linearization, Points};
+use crate::measurements::Measurements;
+use crate::random::{Rng, Stream};
+use crate::system::Dynamics;
+use std::sync::Arc;
+
+/// z ↦ g(z, τ) for a model whose last control is τ.
+///
+/// ```text
+/// μ(x, u) = μ(x, u, τ),   σ(x, u) = σ(x, u, τ),   Jacobians without their column ∂/∂τ
+/// ```
+#[derive(Clone)]
+pub struct AtInterval {
+    model: Arc<dyn StatisticalModel>,
+    interval: f64,
+}
+
+impl AtInterval {
+    /// `model` at holds of length `interval`. Panics unless the model has a control to be τ.
+    pub fn new(model: Arc<dyn StatisticalModel>, interval: f64) -> Self {
+        assert!(model.dims().control > 0, "the last control of the model is the interval; it has none");
+        AtInterval { model, interval }
+    }
+
+    /// τ
+    pub fn interval(&self) -> f64 {
+        self.interval
+    }
+
+    /// The same model after `change`.
+    fn changed<T>(
+        &mut self,
+        change: impl FnOnce(&mut dyn StatisticalModel) -> Result<T, ModelError>,
+    ) -> Result<T, ModelError> {
+        let mut model = self.model.fork();
+        let answer = change(model.as_mut());
+        self.model = model.into();
+        answer
+    }
+
+    /// (z, τ) of every z, in memory of the caller's.
+    fn extended(&self, z: Points<'_>, mut memory: Vec<f64>) -> Vec<f64> {
+        extend(z, self.interval, &mut memory);
+        memory
+    }
+
+    fn inner(&self) -> usize {
+        self.model.dims().point()
+    }
+}
+
+/// (z, τ) of every z.
+fn extend(z: Points<'_>, interval: f64, out: &mut Vec<f64>) {
+    out.clear();
+    for i in 0..z.len() {
+        out.extend_from_slice(z.at(i));
+        out.push(interval);
+    }
+}
+
+/// Drops the last of every `inputs` entries: ∂/∂τ.
+fn drop_last(inputs: usize, jacobian: &mut Blocks) {
+    let (rows, count) = (jacobian.size() / inputs, jacobian.len());
+    for row in 0..rows * count {
+        let from = row * inputs;
+        jacobian.as_mut_slice().copy_within(from..from + inputs - 1, row * (inputs - 1));
+    }
+    // Only cut off: what was moved to the front stays.
+    jacobian.resize(rows * (inputs - 1), count);
+}
+
+impl StatisticalModel for AtInterval {
+    fn dims(&self) -> Dims {
+        let Dims { state, control } = self.model.dims();
+        Dims { state, control: control - 1 }
+    }
+
+    /// Measurements of g at this interval.
+    fn update(&mut self, new: &Measurements) -> Result<(), ModelError> {
+        let (dims, state) = (self.model.dims(), self.dims().state);
+        let mut extended = Measurements::new(dims);
+        let points = self.extended(new.points(), Vec::new());
+        for (i, z) in points.chunks_exact(dims.point()).enumerate() {
+            let (x, u) = z.split_at(state);
+            extended.push(new.times()[i], x, u, new.derivatives().at(i), new.noise_std().at(i))?;
+        }
+        self.changed(|model| model.update(&extended))
+    }
+
+    fn train(&mut self, stream: Stream) -> Result<TrainingReport, ModelError> {
+        self.changed(|model| model.train(stream))
+    }
+
+    fn posterior(&self, z: Points<'_>, query: Query, out: &mut Posterior) {
+        let points = self.extended(z, out.scratch.take(0));
+        self.model.posterior(Points::new(&points, self.inner()), query, out);
+        out.scratch.give(points);
+        drop_last(self.inner(), &mut out.mean.jacobian);
+        drop_last(self.inner(), &mut out.std.jacobian);
+    }
+
+    fn covariance(&self, z: Points<'_>, out: &mut Blocks) {
+        self.model.covariance(Points::new(&self.extended(z, Vec::new()), self.inner()), out);
+    }
+
+    fn joint(&self, z: Points<'_>) -> Box<dyn Joint + '_> {
+        self.model.joint(Points::new(&self.extended(z, Vec::new()), self.inner()))
+    }
+
+    fn confidence_scale(&self) -> &[f64] {
+        self.model.confidence_scale()
+    }
+
+    fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {
+        Box::new(Drawn { inner: self.model.sample(rng), interval: self.interval, points: Vec::new() })
+    }
+
+    fn information_gain(&self) -> Vec<f64> {
+        self.model.information_gain()
+    }
+
+    fn fork(&self) -> Box<dyn StatisticalModel> {
+        Box::new(self.clone())
+    }
+
+    /// Without what is said of τ: that it is always the same is no news where it is chosen.
+    fn notes(&self) -> Vec<Note> {
+        let last = self.inner() - 1;
+        let mut notes = self.model.notes();
+        notes.retain(|note| !matches!(note, Note::FlatInput { coordinate } if coordinate.index == last));
+        notes
+    }
+}
+
+/// One function drawn from the model, at the interval.
+struct Drawn {
+    inner: Box<dyn Dynamics>,
+    interval: f64,
+    points: Vec<f64>,
+}
+
+impl Dynamics for Drawn {
+    fn dims(&self) -> Dims {
+        let Dims { state, control } = self.inner.dims();
+        Dims { state, control: control - 1 }
+    }
+
+    fn derivative(&mut self, z: Points<'_>, out: &mut [f64]) {
+        extend(z, self.interval, &mut self.points);
+        self.inner.derivative(Points::new(&self.points, z.dim() + 1), out);
+    }
+
+    fn linearize(&mut self, z: Points<'_>, out: &mut Linearization) {
+        extend(z, self.interval, &mut self.points);
+        self.inner.linearize(Points::new(&self.points, z.dim() + 1), out);
+        drop_last(z.dim() + 1, &mut out.jacobian);
+    }
+}
