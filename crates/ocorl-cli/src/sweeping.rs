@@ -18,6 +18,7 @@ use ocorl_study::sweep::Sweep;
 use ocorl_study::threads::{Jobs, Work};
 use screen::Screen;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,12 +138,15 @@ impl Options {
         let (count, budget) = (self.jobs()?, self.budget(grid)?);
         if self.dry_run && !folder.exists() {
             let cells = grid.cells();
-            return Ok(Swept::Planned(planned(cells.len(), cells.len(), None)));
+            let todo: Vec<usize> = (0..cells.len()).collect();
+            let seconds = remaining(&cells, |_| None, &todo, count);
+            return Ok(Swept::Planned(planned(cells.len(), cells.len(), seconds)));
         }
         writable_folder(folder)?;
         let mut sweep = Sweep::open(folder, grid)?;
         let todo = sweep.todo(self.again);
-        let words = planned(sweep.cells().len(), todo.len(), Some(remaining(&sweep, &todo, count)));
+        let seconds = remaining(sweep.cells(), |index| sweep.timing(index), &todo, count);
+        let words = planned(sweep.cells().len(), todo.len(), seconds);
         if self.dry_run {
             return Ok(Swept::Planned(words));
         }
@@ -180,9 +184,9 @@ impl Options {
 }
 
 /// What is to be done, in a line.
-fn planned(all: usize, todo: usize, seconds: Option<f64>) -> String {
+fn planned(all: usize, todo: usize, seconds: f64) -> String {
     let plural = if all == 1 { "" } else { "s" };
-    let time = seconds.filter(|_| todo > 0).map_or(String::new(), |s| format!(", about {}", duration(s)));
+    let time = if todo > 0 { format!(", about {}", duration(seconds)) } else { String::new() };
     format!("{all} cell{plural}, {} already done, {todo} to run{time}\n", all - todo)
 }
 
@@ -211,10 +215,10 @@ pub(crate) fn summary(results: &Results) -> String {
     let mut text = table.text();
     let failed: Vec<_> = results.cells.iter().filter(|cell| cell.failure.is_some()).collect();
     if !failed.is_empty() {
-        text += &format!("\n{} of {} cells failed:\n", failed.len(), results.cells.len());
+        let _ = write!(text, "\n{} of {} cells failed:\n", failed.len(), results.cells.len());
     }
     for cell in failed {
-        text += &format!("  {}: {}\n", cell.cell, cell.failure.as_deref().unwrap_or_default());
+        let _ = writeln!(text, "  {}: {}", cell.cell, cell.failure.as_deref().unwrap_or_default());
     }
     text
 }

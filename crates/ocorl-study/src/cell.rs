@@ -223,10 +223,13 @@ pub fn unknown_system(name: &str) -> Mistake {
     Mistake::new(format!("no system '{name}'")).suggest(name, names, "ocorl list")
 }
 
+/// What several cells share, once it is computed.
+type Shared = Arc<OnceLock<Result<Known, String>>>;
+
 /// Runs cells, and remembers what they share: the known-model costs of each system.
 #[derive(Default)]
 pub struct Laboratory {
-    known: Mutex<HashMap<String, Arc<OnceLock<Result<Known, String>>>>>,
+    known: Mutex<HashMap<String, Shared>>,
 }
 
 impl Laboratory {

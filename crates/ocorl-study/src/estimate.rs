@@ -1,8 +1,9 @@
 //! How long cells will take, before any has run.
 
 use crate::cell::Cell;
-use crate::sweep::Sweep;
+use crate::threads::Timing;
 use ocorl::system::Benchmark;
+use std::collections::BTreeMap;
 
 /// Seconds of one processor that a run with the shipped settings took, mean over the strategies of Table 1 (version 0.1.0, 16 November 2026, 2
 /// virtual cores of an AMD EPYC): a first guess, replaced by what is measured here as soon as a cell has ended.
@@ -21,26 +22,40 @@ const TYPICAL: [(&str, f64); 9] = [
 /// Of a system nothing is known of.
 const UNKNOWN: f64 = 20.0;
 
-/// Seconds the cells at the places `todo` will take, `jobs` at a time.
-pub fn remaining(sweep: &Sweep, todo: &[usize], jobs: usize) -> f64 {
-    let total: f64 = todo.iter().map(|&index| one(sweep, index)).sum();
-    total / jobs.max(1) as f64
+/// Seconds the cells at the places `todo` will take, `jobs` at a time; `timing` tells what finished ones took.
+pub fn remaining(
+    cells: &[Cell],
+    timing: impl Fn(usize) -> Option<Timing>,
+    todo: &[usize],
+    jobs: usize,
+) -> f64 {
+    // Of a system with its settings, and of exactly these settings: seconds and how many cells.
+    let (mut kin, mut twins) = (BTreeMap::<_, (f64, f64)>::new(), BTreeMap::<_, (f64, f64)>::new());
+    for (i, cell) in cells.iter().enumerate() {
+        if let Some(timing) = timing(i) {
+            for sum in [kin.entry(broad(cell)).or_default(), twins.entry(narrow(cell)).or_default()] {
+                sum.0 += timing.wall;
+                sum.1 += 1.0;
+            }
+        }
+    }
+    let mean = |sum: &(f64, f64)| sum.0 / sum.1;
+    let one = |&index: &usize| {
+        let cell = &cells[index];
+        let measured = twins.get(&narrow(cell)).or_else(|| kin.get(&broad(cell)));
+        measured.map_or_else(|| guess(cell), mean)
+    };
+    todo.iter().map(one).sum::<f64>() / jobs.max(1) as f64
 }
 
-/// As its kin did: the same but for the seed, or the same system; else as usual.
-fn one(sweep: &Sweep, index: usize) -> f64 {
-    let cell = &sweep.cells()[index];
-    let measured = |kin: &dyn Fn(&Cell) -> bool| {
-        let all = sweep.cells().iter().enumerate().filter(|(_, other)| kin(other));
-        let times: Vec<f64> = all.filter_map(|(i, _)| sweep.timing(i)).map(|t| t.wall).collect();
-        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
-    };
-    let twin = |other: &Cell| {
-        other.system == cell.system && other.settings == cell.settings && other.set == cell.set
-    };
-    measured(&twin)
-        .or_else(|| measured(&|other: &Cell| other.system == cell.system && other.settings == cell.settings))
-        .unwrap_or_else(|| guess(cell))
+/// The system and what its settings start from.
+fn broad(cell: &Cell) -> (&str, &str) {
+    (&cell.system, &cell.settings)
+}
+
+/// Everything but the seed.
+fn narrow(cell: &Cell) -> String {
+    Cell { seed: 0, ..cell.clone() }.id()
 }
 
 /// From the table above; the time of a run grows a little faster than its episodes.
@@ -58,5 +73,31 @@ pub fn duration(seconds: f64) -> String {
         ..90.0 => format!("{:.0} s", seconds.max(1.0)),
         90.0..5400.0 => format!("{:.0} min", seconds / 60.0),
         _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Grid;
+
+    #[test]
+    fn what_was_measured_counts_more_than_what_is_usual() {
+        let text = "systems = [\"pendulum\", \"bicycle\"]\nseeds = 2\n[vary]\nstrategy = [\"oracle\", \"equidistant\"]\n";
+        let cells = Grid::parse(text, "").unwrap().cells();
+        let all: Vec<usize> = (0..cells.len()).collect();
+        let usual = remaining(&cells, |_| None, &all, 1);
+        assert!((usual - 4.0 * (2.4 + 6.1)).abs() < 1e-9, "{usual}");
+        assert_eq!(remaining(&cells, |_| None, &all, 2), 0.5 * usual);
+        // The first cell took 10 s: its twin will too, and so will the other strategy on this system.
+        let timing = |i: usize| (i == 0).then_some(Timing { cpu: 1.0, wall: 10.0 });
+        assert_eq!(remaining(&cells, timing, &[1], 1), 10.0);
+        assert_eq!(remaining(&cells, timing, &[2, 3], 2), 10.0);
+        assert!((remaining(&cells, timing, &[4], 1) - 6.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn durations_are_said_as_people_do() {
+        assert_eq!([0.2, 59.6, 600.0, 9000.0].map(duration), ["1 s", "60 s", "10 min", "2.5 h"]);
     }
 }

@@ -335,9 +335,9 @@ fn fewer(results: &Results) -> String {
     counts.sort_unstable();
     counts.dedup();
     let mut text = String::from("\n| System | strategy |");
-    counts.iter().for_each(|m| {
+    for m in &counts {
         let _ = write!(text, " M = {m} |");
-    });
+    }
     let _ = write!(text, "\n|---|---|{}\n", "---:|".repeat(counts.len()));
     let mut seen = Vec::new();
     for group in &groups {

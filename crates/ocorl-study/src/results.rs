@@ -31,7 +31,7 @@ pub struct Group<'a> {
     pub cells: Vec<&'a CellResult>,
 }
 
-impl<'a> Group<'a> {
+impl Group<'_> {
     /// Final costs of those that came to their end.
     pub fn final_costs(&self) -> Vec<f64> {
         self.cells.iter().filter_map(|cell| cell.final_cost()).collect()

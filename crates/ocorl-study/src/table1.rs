@@ -1,11 +1,12 @@
 //! Table 1 of the paper beside ours: nine systems, what is possible with the true model, and what three measurement strategies learn.
 
 use crate::known::Known;
-use crate::results::Results;
+use crate::results::{Group, Results};
 use crate::statistics::{mean, sample_std};
 use crate::tidy::Tidy;
 use ocorl::learn::Strategy;
 use ocorl::system::{Benchmark, Cell as PaperCell, Published};
+use std::fmt::Write;
 
 /// The strategies of the table, in its order.
 pub const STRATEGIES: [Strategy; 3] =
@@ -86,7 +87,7 @@ impl Learned {
         let mut text = format!("{:.3} {plus_minus} {:.3}", self.mean(), self.std());
         for (count, what) in [(self.diverged, "diverged"), (self.failed, "failed")] {
             if count > 0 {
-                text += &format!(" ({count} {what})");
+                let _ = write!(text, " ({count} {what})");
             }
         }
         text
@@ -117,7 +118,7 @@ impl Table1 {
                 });
                 let cells = group.map_or(&[][..], |group| &group.cells);
                 Learned {
-                    costs: group.map_or(Vec::new(), |group| group.final_costs()),
+                    costs: group.map_or(Vec::new(), Group::final_costs),
                     diverged: cells.iter().filter(|cell| cell.diverged()).count(),
                     failed: cells.iter().filter(|cell| cell.failure.is_some()).count(),
                     paper,
@@ -129,8 +130,7 @@ impl Table1 {
                 of(STRATEGIES[1], paper.max_determinant),
                 of(STRATEGIES[2], paper.equidistant),
             ];
-            let known =
-                groups.iter().filter(|group| group.cell.system == b.name).find_map(|group| group.known());
+            let known = groups.iter().filter(|group| group.cell.system == b.name).find_map(Group::known);
             Some(Row { system: b.name, title: b.title, paper, known, learned })
         };
         let wanted = results.systems();
@@ -179,9 +179,9 @@ impl Table1 {
             "| System | Continuous OC: paper | ours | ZOH as printed: paper | ours | Exact ZOH: ours \
              | Max kernel distance: paper | ours | Max determinant: paper | ours | Equidistant: paper | ours |\n",
         );
-        text += &format!("|---|{}\n", "---:|".repeat(11));
+        let _ = writeln!(text, "|---|{}", "---:|".repeat(11));
         for line in self.printed("±", |best| format!("**{best}**")) {
-            text += &format!("| {} |\n", line.join(" | "));
+            let _ = writeln!(text, "| {} |", line.join(" | "));
         }
         text
     }
@@ -196,7 +196,7 @@ impl Table1 {
              & paper & ours & paper & ours & paper & ours \\\\\n\\hline\n",
         );
         for line in self.printed("$\\pm$", |best| format!("\\textbf{{{best}}}")) {
-            text += &format!("{} \\\\\n", line.join(" & "));
+            let _ = writeln!(text, "{} \\\\", line.join(" & "));
         }
         text + "\\hline\n\\end{tabular}\n"
     }

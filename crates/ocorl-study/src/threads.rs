@@ -11,7 +11,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How often the clock is looked at.
@@ -101,51 +101,52 @@ pub fn run<E>(
             return Ok(waiting.next().is_none());
         }
         if jobs.cancel.load(Ordering::Relaxed) {
-            running.iter().for_each(|cell| cell.cancel.store(true, Ordering::Relaxed));
+            for cell in &running {
+                cell.cancel.store(true, Ordering::Relaxed);
+            }
             return Ok(false);
         }
-        let message = match receiver.recv_timeout(TICK) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        };
         let place = |index: usize| running.iter().position(|r| r.index == index);
-        match message {
+        match receiver.recv_timeout(TICK).ok() {
             Some(Message::Episode(index, row)) if place(index).is_some() => {
-                tell(Update::Episode(index, row))?
+                tell(Update::Episode(index, row))?;
             }
             Some(Message::Ended(index, ended)) => {
                 // A cell that was given up is not there any more.
                 if let Some(place) = place(index) {
                     let cell = running.swap_remove(place);
-                    let (result, timing) = cell.ended(&cells[index], ended, jobs.budget);
-                    tell(Update::Ended(index, Box::new(result), timing))?;
+                    tell(cell.ended(&cells[index], ended, jobs.budget))?;
                 }
             }
             _ => tell(Update::Tick)?,
         }
         let Some(budget) = jobs.budget else { continue };
         for place in (0..running.len()).rev() {
-            let over = running[place].begin.elapsed().as_secs_f64() - budget.as_secs_f64();
-            if over > 0.0 {
-                running[place].cancel.store(true, Ordering::Relaxed);
-            }
-            if over > GRACE.0 * budget.as_secs_f64() + GRACE.1 {
+            if running[place].is_deaf(budget) {
                 let cell = running.swap_remove(place);
-                let (result, timing) = cell.ended(&cells[cell.index], Err(String::new()), jobs.budget);
-                tell(Update::Ended(cell.index, Box::new(result), timing))?;
+                tell(cell.ended(&cells[cell.index], Err(String::new()), jobs.budget))?;
             }
         }
     }
 }
 
 impl Running {
+    /// Asks it to stop when its budget is used up, and says whether it has not listened.
+    fn is_deaf(&self, budget: Duration) -> bool {
+        let over = self.begin.elapsed().as_secs_f64() - budget.as_secs_f64();
+        if over > 0.0 {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+        over > GRACE.0 * budget.as_secs_f64() + GRACE.1
+    }
+
     /// What became of it.
     fn ended(
         &self,
         cell: &Cell,
         ended: Result<(CellResult, f64), String>,
         budget: Option<Duration>,
-    ) -> (CellResult, Timing) {
+    ) -> Update {
         let wall = self.begin.elapsed().as_secs_f64();
         let (mut result, cpu) = ended.unwrap_or_else(|reason| (CellResult::failed(cell, reason), wall));
         // A cell that had no need to listen to the wish to stop has a result.
@@ -156,7 +157,7 @@ impl Running {
             // How far it came depends on the machine.
             result.episodes.clear();
         }
-        (result, Timing { cpu, wall })
+        Update::Ended(self.index, Box::new(result), Timing { cpu, wall })
     }
 }
 
@@ -212,7 +213,7 @@ mod tests {
                 }
                 // Does not listen.
                 3 => {
-                    std::thread::sleep(Duration::from_secs(3600));
+                    std::thread::sleep(Duration::from_hours(1));
                     CellResult::failed(cell, "never")
                 }
                 _ => CellResult { failure: None, ..CellResult::failed(cell, "") },

@@ -90,7 +90,8 @@ impl Screen {
         if self.todo.is_empty() {
             return String::new();
         }
-        format!(", about {} left", duration(remaining(sweep, &self.todo, self.jobs)))
+        let seconds = remaining(sweep.cells(), |index| sweep.timing(index), &self.todo, self.jobs);
+        format!(", about {} left", duration(seconds))
     }
 
     fn draw(&mut self, sweep: &Sweep) {

@@ -16,7 +16,7 @@ pub fn regret(results: &Results) -> Figure {
             "Mean and middle 60 % of {}; α: exponent of the fit c·n^α, for each curve in the order of the legend",
             seeds(results)
         ))
-        .columns(systems.len().min(3));
+        .columns(systems.len().min(2));
     for system in systems {
         let mut panel = Panel::new("", episodes(), Axis::new("cumulative regret", "").log());
         let mut exponents = Vec::new();
