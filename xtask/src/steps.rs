@@ -24,10 +24,11 @@ impl std::fmt::Display for Outcome {
 
 type Step = (&'static str, fn() -> Result<Outcome, String>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("format", format),
     ("lints", lints),
     ("tests", tests),
+    ("features", features),
     ("documentation tests", doc_tests),
     ("examples", examples),
     ("README", readme::check),
@@ -81,6 +82,12 @@ fn tests() -> Result<Outcome, String> {
         // Not `--all-targets`: that would run the benchmarks, which have a main of their own.
         pass(cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"]))?;
     }
+    Ok(Outcome::Passed)
+}
+
+/// What is off by default.
+fn features() -> Result<Outcome, String> {
+    pass(cargo(&["test", "--package", "ocorl-study", "--features", "parquet", "--lib", "parquet"]))?;
     Ok(Outcome::Passed)
 }
 

@@ -120,7 +120,10 @@ fn every_figure_of_a_sweep_in_small() {
     for heading in ["## Does optimism help?", "## What to plan for", "## Continuous against discrete time"] {
         assert!(report.contains(heading), "{heading}");
     }
-    assert!(report.contains("least final gap on 1 of 1 system") && !report.contains("NaN"), "{report}");
+    assert!(
+        report.contains("| Variant |") && report.contains("least final gap on ") && !report.contains("NaN"),
+        "{report}"
+    );
     for line in report.lines().filter_map(|line| line.strip_prefix("![")) {
         let file = line.split_once("](").expect("a link").1.trim_end_matches(')');
         assert!(folder.path().join("report").join(file).exists(), "{file}");

@@ -1,9 +1,11 @@
 //! The report of all studies, in words: `docs/results.md`. Every number in it comes from the results; what it says of them is worked out here.
 
+use crate::cell::CellResult;
 use crate::results::{Group, Results};
 use crate::statistics::{mean, median, sample_std};
 use crate::sweep::About;
 use crate::table1::{STRATEGIES, Table1};
+use crate::threads::Timing;
 use ocorl::system::Benchmark;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,6 +16,8 @@ pub struct Studied {
     pub results: Results,
     /// Who made them, when, where; none if nobody wrote it down.
     pub about: Option<About>,
+    /// What its cells took, by their ids.
+    pub timings: BTreeMap<String, Timing>,
 }
 
 /// A figure of the report.
@@ -66,8 +70,9 @@ pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
         let Some(studied) = studies.get(section.study) else { continue };
         let _ = write!(text, "\n## {}\n\n{}\n", section.title, section.question);
         text += &match section.study {
-            "table1" => table(&studied.results),
+            "table1" => table(studied),
             "measurements" => fewer(&studied.results),
+            _ if studied.results.systems().len() == 1 => one_system(&studied.results),
             _ => comparison(&studied.results),
         };
         for name in section.figures {
@@ -155,8 +160,8 @@ const SECTIONS: [Section; 9] = [
 ];
 
 /// Table 1 and what is to be said of it.
-fn table(results: &Results) -> String {
-    let table = Table1::new(results);
+fn table(studied: &Studied) -> String {
+    let table = Table1::new(&studied.results);
     let (reached, all) = table.reached();
     let mut text = format!("\n{}\n", table.markdown());
     let _ = writeln!(
@@ -204,28 +209,29 @@ fn table(results: &Results) -> String {
     let diverged: usize = table.rows.iter().flat_map(|row| &row.learned).map(|l| l.diverged).sum();
     let failed: usize = table.rows.iter().flat_map(|row| &row.learned).map(|l| l.failed).sum();
     let _ = writeln!(text, "- Last episodes that ended early: {diverged}; cells without a result: {failed}.");
-    text + &paces(results)
+    text + &paces(studied)
 }
 
-/// From which episode on each system stays near its optimum.
-fn paces(results: &Results) -> String {
+/// How near each system comes to its optimum, how soon, and what that takes.
+fn paces(studied: &Studied) -> String {
     let mut text = String::from(
-        "\n| System | strategy | gap, mean ± std | worst seed | stays within 1 % from episode (median) | cumulative regret, mean |\n|---|---|---:|---:|---:|---:|\n",
+        "\n| System | strategy | gap, mean ± std | worst seed | stays within 1 % from episode (median) | cumulative regret, mean | CPU s a run |\n\
+         |---|---|---:|---:|---:|---:|---:|\n",
     );
-    for group in results.groups() {
+    for group in studied.results.groups() {
         let Some(gaps) = Gaps::of(&group) else { continue };
-        let from: Vec<f64> =
-            group.cells.iter().map(|c| c.stays_within(0.01).map_or(f64::INFINITY, |n| n as f64)).collect();
-        let middle = median(&from);
+        let times: Vec<f64> =
+            group.cells.iter().filter_map(|c| studied.timings.get(&c.cell.id())).map(|t| t.cpu).collect();
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {:+.3} % | {} | {:.3} |",
+            "| {} | {} | {} | {:+.3} % | {} | {:.3} | {} |",
             title(&group.cell.system),
             group.cell.variant(),
             gaps.words(),
             gaps.worst(),
-            if middle.is_finite() { format!("{middle:.0}") } else { "not".into() },
+            pace(&group),
             mean(&regrets(&group)),
+            if times.is_empty() { "-".into() } else { format!("{:.1}", mean(&times)) },
         );
     }
     text
@@ -253,6 +259,38 @@ impl Gaps {
 
 fn regrets(group: &Group<'_>) -> Vec<f64> {
     group.cells.iter().filter(|c| c.failure.is_none()).map(|c| c.cumulative_regret()).collect()
+}
+
+/// One system: a row a variant.
+fn one_system(results: &Results) -> String {
+    let mut text = String::from(
+        "\n| Variant | gap, mean ± std | cumulative regret, mean | stays within 1 % from episode (median) | measurements, all episodes |\n\
+         |---|---:|---:|---:|---:|\n",
+    );
+    let groups = results.groups();
+    let sums: Vec<f64> = groups.iter().map(|g| mean(&regrets(g))).collect();
+    let gaps: Vec<f64> = groups.iter().map(|g| Gaps::of(g).map_or(f64::INFINITY, |g| mean(&g.0))).collect();
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    for (i, group) in groups.iter().enumerate() {
+        let bold = |yes: bool, words: String| if yes { format!("**{words}**") } else { words };
+        let measured: usize = group.cells.first().map_or(0, |c| c.episodes.iter().map(|e| e.measured).sum());
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {measured} |",
+            group.cell.variant(),
+            bold(gaps[i] <= least(&gaps), Gaps::of(group).map_or("-".into(), |g| g.words())),
+            bold(sums[i] <= least(&sums), format!("{:.3}", sums[i])),
+            pace(group),
+        );
+    }
+    text
+}
+
+/// The median episode from which the cost stays within 1 %.
+fn pace(group: &Group<'_>) -> String {
+    let from = |cell: &&CellResult| cell.stays_within(0.01).map_or(f64::INFINITY, |n| n as f64);
+    let middle = median(&group.cells.iter().map(from).collect::<Vec<f64>>());
+    if middle.is_finite() { format!("{middle:.0}") } else { "not".into() }
 }
 
 /// One row a system, two columns a variant (gap and regret), and who is best how often.

@@ -109,7 +109,7 @@ impl Sweep {
                 }
             });
         }
-        let timings = timings(&folder.join("timings.csv"));
+        let timings = timings(folder);
         Ok(Sweep { folder: folder.into(), cells, results, timings, damaged, _lock: lock })
     }
 
@@ -223,9 +223,9 @@ fn finished(cell: &Cell, path: &Path) -> Finished {
     }
 }
 
-/// Times that cannot be read are not known.
-fn timings(path: &Path) -> BTreeMap<String, Timing> {
-    let Ok(mut reader) = csv::Reader::from_path(path) else { return BTreeMap::new() };
+/// What each cell of the sweep in `folder` took, by its id. Times that cannot be read are not known.
+pub fn timings(folder: &Path) -> BTreeMap<String, Timing> {
+    let Ok(mut reader) = csv::Reader::from_path(folder.join("timings.csv")) else { return BTreeMap::new() };
     let rows = reader.deserialize::<(String, f64, f64)>();
     rows.filter_map(Result::ok).map(|(id, cpu, wall)| (id, Timing { cpu, wall })).collect()
 }

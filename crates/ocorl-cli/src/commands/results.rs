@@ -9,7 +9,7 @@ use ocorl_study::files::write_atomically;
 use ocorl_study::report::{PICTURES, Studied, report};
 use ocorl_study::results::Results;
 use ocorl_study::studies::STUDIES;
-use ocorl_study::sweep::About;
+use ocorl_study::sweep::{self, About};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -34,7 +34,11 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     for (name, _) in STUDIES {
         let folder = arguments.from.join(name);
         if folder.join("results.csv").exists() {
-            let studied = Studied { results: Results::load(&folder)?, about: About::load(&folder) };
+            let studied = Studied {
+                results: Results::load(&folder)?,
+                about: About::load(&folder),
+                timings: sweep::timings(&folder),
+            };
             studies.insert(name.to_owned(), studied);
         }
     }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::{IsTerminal, stderr};
 use std::time::Instant;
+use terminal_size::{Width, terminal_size_of};
 
 /// Rows of the picture at most; what is finished goes first.
 const MOST_ROWS: usize = 30;
@@ -101,7 +102,11 @@ impl Screen {
         let picture = self.picture(sweep);
         let lines = picture.lines().count();
         let up = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
-        let body = picture.lines().fold(up, |text, line| text + "\r\x1b[K" + line + "\n");
+        // A line that wraps would be two, and the next picture stand one too low.
+        let room =
+            terminal_size_of(stderr()).map_or(80, |(Width(columns), _)| usize::from(columns)).max(2) - 1;
+        let cut = |line: &str| line.chars().take(room).collect::<String>();
+        let body = picture.lines().fold(up, |text, line| text + "\r\x1b[K" + &cut(line) + "\n");
         say(&(body + "\x1b[J"));
         self.drawn = lines;
     }

@@ -22,7 +22,7 @@ pub fn optimism(results: &Results) -> Figure {
         let groups: Vec<Group<'_>> =
             results.groups().into_iter().filter(|g| g.setting("strategy") == strategy).collect();
         let name = strategy.unwrap_or_default().replace('-', " ");
-        let mut panel = by_episode(name.clone(), &groups, &naming);
+        let mut panel = by_episode(name.clone(), &groups, &naming, 0);
         // The title names the strategy; the legend need not.
         for label in panel.marks.iter_mut().filter_map(|mark| mark.label.as_mut()) {
             *label = label.replace(&format!(", {name}"), "");

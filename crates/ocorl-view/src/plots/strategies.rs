@@ -20,14 +20,14 @@ pub fn strategies(results: &Results) -> Figure {
             results.groups().into_iter().filter(|g| g.cell.system == system).collect();
         for (part, groups) in groups.chunks(MOST_CURVES).enumerate() {
             let name = if part == 0 { title(system) } else { format!("{}, other variants", title(system)) };
-            figure = figure.panel(by_episode(name, groups, &naming));
+            figure = figure.panel(by_episode(name, groups, &naming, part * MOST_CURVES));
         }
     }
     figure
 }
 
-/// Cost above the optimum by episode, one curve a group.
-pub(super) fn by_episode(name: String, groups: &[Group<'_>], naming: &Naming) -> Panel {
+/// Cost above the optimum by episode, one curve a group, in the colours from `first` on.
+pub(super) fn by_episode(name: String, groups: &[Group<'_>], naming: &Naming, first: usize) -> Panel {
     let mut panel = Panel::new(name, episodes(), Axis::new("cost − optimum", "").log());
     if let Some(known) = groups.iter().find_map(Group::known) {
         let hold = known.held - known.continuous;
@@ -35,7 +35,7 @@ pub(super) fn by_episode(name: String, groups: &[Group<'_>], naming: &Naming) ->
     }
     for (i, group) in groups.iter().enumerate() {
         let curve = Curve::of(group, |row| Some(row.regret));
-        panel = curve.draw(panel, i, i > 0, &naming.of(group));
+        panel = curve.draw(panel, first + i, i > 0, &naming.of(group));
     }
     panel
 }

@@ -53,8 +53,9 @@ fn draw(mut panel: Panel, snapshot: &Snapshot) -> Panel {
     }
     // Each chosen time at the height at which it was chosen.
     let height = |t: f64| {
-        let inside =
-            intervals.iter().find_map(|f| f.times.iter().position(|s| *s == t).map(|i| f.uncertainty[i]));
+        // The clock of a run may differ from the chosen time by its rounding.
+        let same = |s: &f64| (*s - t).abs() <= 1e-9 * (1.0 + t.abs());
+        let inside = intervals.iter().find_map(|f| f.times.iter().position(same).map(|i| f.uncertainty[i]));
         inside.unwrap_or_else(|| interpolated(&times, &sigma, t))
     };
     let chosen: Vec<f64> = leg.readings.iter().map(|r| r.time).collect();
