@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `checks` | what is found out before the work |
 //! | `commands` | one file for each command: what it accepts and what it answers |
-//! | `figures` | what the plots show |
 //! | `errors` | what went wrong, for people and for programs, and the exit code |
 //! | `machine` | where and when, for the record of results |
 //! | `signals` | the wish to stop |
@@ -17,7 +16,6 @@
 mod checks;
 mod commands;
 mod errors;
-mod figures;
 mod machine;
 mod signals;
 mod sweeping;

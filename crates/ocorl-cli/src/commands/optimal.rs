@@ -2,13 +2,14 @@
 
 mod answer;
 
+use crate::Manners;
 use crate::checks::{between, threads, writable_file};
 use crate::errors::Failure;
 use crate::terminal::{Answer, Progress};
-use crate::{Manners, figures};
 use clap::ValueEnum;
 use ocorl::baseline::{self, BaselineSettings, Baselines, Tracker};
 use ocorl::system::{Benchmark, Quantity};
+use ocorl_view::plots;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -259,8 +260,8 @@ fn draw(path: &Path, solved: &[Solved]) -> Result<(), Failure> {
     let found: Vec<(&Benchmark, &Baselines)> =
         solved.iter().filter_map(|s| s.result.as_ref().ok().map(|found| (&s.benchmark, found))).collect();
     let figure = match found.as_slice() {
-        [(benchmark, baselines)] => figures::one_system(benchmark, baselines),
-        several => figures::several_systems(several),
+        [(benchmark, baselines)] => plots::one_system(benchmark, baselines),
+        several => plots::several_systems(several),
     };
     let contents =
         if path.extension().is_some_and(|e| e == "csv") { figure.csv() } else { ocorl_view::svg(&figure) };

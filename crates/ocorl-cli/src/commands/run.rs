@@ -1,7 +1,6 @@
 //! `ocorl run`: learn to control a system from few measurements, beside what is possible and what the paper got.
 
 mod answer;
-mod figures;
 mod files;
 mod learning;
 mod options;

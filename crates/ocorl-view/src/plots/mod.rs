@@ -2,6 +2,8 @@
 //!
 //! | file | from | shows |
 //! |---|---|---|
+//! | `optimal` | baselines | the best control of a known system, or of several |
+//! | `run` | a run | cost by episode, and some of its trajectories |
 //! | `strategies` | a sweep over strategies | cost above the optimum by episode |
 //! | `optimism` | a sweep over strategies and planners | the same, optimistic beside greedy |
 //! | `measurements` | a sweep over M | final cost by M, and by episode |
@@ -21,9 +23,11 @@ mod field;
 mod gaps;
 mod measurements;
 mod naming;
+mod optimal;
 mod optimism;
 mod phase;
 mod regret;
+mod run;
 mod slices;
 mod strategies;
 mod theory;
@@ -33,9 +37,11 @@ pub use calibration::calibration;
 pub use field::field;
 pub use gaps::gaps;
 pub use measurements::measurements;
+pub use optimal::{one_system, several_systems};
 pub use optimism::optimism;
 pub use phase::phase;
 pub use regret::regret;
+pub use run::{Run, run_cost, run_phase};
 pub use slices::slices;
 pub use strategies::strategies;
 pub use theory::{information, theory};

@@ -11,7 +11,7 @@ pub(super) const STRIDE: usize = 5;
 
 /// Where trajectories are drawn: the first two states over each other, or the only one over time.
 pub(super) struct Plane {
-    two: bool,
+    pub(super) two: bool,
 }
 
 impl Plane {

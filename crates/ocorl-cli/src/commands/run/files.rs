@@ -10,27 +10,34 @@
 //! | `cost.svg`, `phase.svg` | cost and regret by episode; some episodes in the plane of two states |
 
 use super::answer::Learned;
-use super::figures;
 use crate::errors::Failure;
 use crate::terminal::json;
 use ocorl::learn::Record;
 use ocorl::system::Quantity;
+use ocorl_view::plots::{Run, run_cost, run_phase};
 use ocorl_view::{svg, write_atomically};
 use std::path::Path;
 
 /// Every so many-th moment of a run is kept: 201 of 1001.
-pub(super) const STRIDE: usize = 5;
+const STRIDE: usize = 5;
 
 /// Writes all files; each is there whole, or as it was.
 pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> {
+    let shown = Run {
+        benchmark: learned.benchmark,
+        settings: learned.settings,
+        known: &learned.known,
+        paper: learned.paper(),
+        episodes: &learned.episodes,
+    };
     for (name, contents) in [
         ("costs.csv", costs(learned)),
         ("theory.csv", theory(learned)),
         ("trajectories.csv", trajectories(learned)),
         ("plans.csv", plans(learned)),
         ("measurements.csv", measurements(learned)),
-        ("cost.svg", svg(&figures::cost(learned))),
-        ("phase.svg", svg(&figures::phase(learned))),
+        ("cost.svg", svg(&run_cost(&shown))),
+        ("phase.svg", svg(&run_phase(&shown))),
         ("run.json", json(&learned.document(None))),
     ] {
         let path = folder.join(name);

@@ -1,11 +1,12 @@
-//! What the plots of `ocorl optimal` show.
+//! The best control of known systems: what the plots of `ocorl optimal` show.
 
+use super::phase::time_axis;
+use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::baseline::Baselines;
 use ocorl::plan::Plan;
 use ocorl::simulate::{Experiment, Run, Simulator};
 use ocorl::system::{Benchmark, Bounds, Quantity};
 use ocorl::track::{Hold, LadderSettings};
-use ocorl_view::{Axis, Figure, Mark, Marker, Panel};
 
 /// Samples of a run over its horizon.
 const SAMPLES: usize = 400;
@@ -16,7 +17,7 @@ const PLANNED: usize = 1;
 const HELD: usize = 2;
 
 /// Every state and input over time, the phase portrait, and how the search converged.
-pub(crate) fn one_system(b: &Benchmark, found: &Baselines) -> Figure {
+pub fn one_system(b: &Benchmark, found: &Baselines) -> Figure {
     let (task, scale) = (&b.task, b.table_scale());
     let (tracked, held) = (Curves::of(&found.continuous.tracked), Curves::of(&held_run(b, found)));
     let (plan, holds) = (&found.continuous.plan, &found.held.plan);
@@ -55,7 +56,7 @@ pub(crate) fn one_system(b: &Benchmark, found: &Baselines) -> Figure {
 }
 
 /// One panel a system: its inputs in continuous time and held.
-pub(crate) fn several_systems(found: &[(&Benchmark, &Baselines)]) -> Figure {
+pub fn several_systems(found: &[(&Benchmark, &Baselines)]) -> Figure {
     let figure = Figure::new("Best control with the true model")
         .subtitle("Inputs over time: in continuous time (solid), and held over equal intervals (dotted)")
         .columns(3);
@@ -147,7 +148,7 @@ fn held_run(b: &Benchmark, found: &Baselines) -> Run {
 }
 
 /// The `i`-th coordinate of every column.
-pub(crate) fn row(columns: &ocorl::linalg::Blocks, i: usize) -> Vec<f64> {
+pub(super) fn row(columns: &ocorl::linalg::Blocks, i: usize) -> Vec<f64> {
     columns.iter().map(|column| column[i]).collect()
 }
 
@@ -156,10 +157,6 @@ fn limits(bounds: &Bounds, i: usize, far: f64) -> Vec<Mark> {
     let near =
         [bounds.lower[i], bounds.upper[i]].into_iter().filter(|limit| limit.is_finite() && limit.abs() < far);
     near.map(|limit| Mark::horizontal(limit).muted().dotted().label("limit")).collect()
-}
-
-pub(crate) fn time_axis(b: &Benchmark) -> Axis {
-    Axis::new("time", b.time_unit()).range(0.0, b.task.horizon)
 }
 
 /// The unit of all of them, if it is one.
