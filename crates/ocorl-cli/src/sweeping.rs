@@ -7,8 +7,8 @@ use crate::checks::{between, writable_folder};
 use crate::errors::Failure;
 use crate::machine;
 use crate::signals::Signals;
-use crate::table::{Align, Table, cost, percent_more};
-use crate::terminal::say;
+use crate::table::{Align, Table, cost, difference, percent_more};
+use crate::terminal::{json, say};
 use ocorl_study::cell::{Cell, Laboratory};
 use ocorl_study::estimate::{duration, remaining};
 use ocorl_study::grid::Grid;
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     again: bool,
     /// Say what would be run, and end
     #[arg(long)]
-    dry_run: bool,
+    pub(crate) dry_run: bool,
     /// End with exit code 1 if a cell failed
     #[arg(long)]
     strict: bool,
@@ -106,8 +106,31 @@ pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
 pub(crate) enum Swept {
     /// All cells have ended.
     Done(Results),
-    /// Only what is planned was asked for: in words.
-    Planned(String),
+    /// Only what is planned was asked for.
+    Planned(Planned),
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, serde::Serialize)]
+pub(crate) struct Planned {
+    cells: usize,
+    to_run: usize,
+    seconds: f64,
+}
+
+impl Planned {
+    /// In a line, or for programs.
+    pub(crate) fn answer(self, manners: Manners) -> String {
+        if manners.json { json(&self) } else { self.words() }
+    }
+
+    /// In a line.
+    pub(crate) fn words(self) -> String {
+        let Planned { cells, to_run, seconds } = self;
+        let plural = if cells == 1 { "" } else { "s" };
+        let time = if to_run > 0 { format!(", about {}", duration(seconds)) } else { String::new() };
+        format!("{cells} cell{plural}, {} already done, {to_run} to run{time}\n", cells - to_run)
+    }
 }
 
 impl Options {
@@ -140,33 +163,25 @@ impl Options {
             let cells = grid.cells();
             let todo: Vec<usize> = (0..cells.len()).collect();
             let seconds = remaining(&cells, |_| None, &todo, count);
-            return Ok(Swept::Planned(planned(cells.len(), cells.len(), seconds)));
+            return Ok(Swept::Planned(Planned { cells: cells.len(), to_run: todo.len(), seconds }));
         }
         writable_folder(folder)?;
         let mut sweep = Sweep::open(folder, grid)?;
         let todo = sweep.todo(self.again);
         let seconds = remaining(sweep.cells(), |index| sweep.timing(index), &todo, count);
-        let words = planned(sweep.cells().len(), todo.len(), seconds);
+        let planned = Planned { cells: sweep.cells().len(), to_run: todo.len(), seconds };
         if self.dry_run {
-            return Ok(Swept::Planned(words));
+            return Ok(Swept::Planned(planned));
         }
         if !manners.quiet {
-            say(&words);
+            say(&planned.words());
             for path in &sweep.damaged {
                 say(&format!("warning: '{}' cannot be read; its cell is run again\n", path.display()));
             }
         }
         let signals = Signals::catch()?;
         let jobs = Jobs { count, budget, cancel: signals.cancel.clone() };
-        let mut screen = Screen::new(&sweep, &todo, count, manners);
-        let work: Arc<dyn Work> = Arc::new(Laboratory::default());
-        // A panic is a failed cell with its reason, not a page of talk between the lines of the grid.
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| ()));
-        let ended = sweep.run(&todo, &jobs, &work, &mut |sweep, update| screen.update(sweep, update));
-        std::panic::set_hook(hook);
-        screen.end();
-        let all = ended?;
+        let all = watched(&mut sweep, &todo, &jobs, manners)?;
         let results = sweep.save()?;
         if !todo.is_empty() {
             sweep.describe(&machine::command_line(), &machine::today(), &machine::processor())?;
@@ -183,11 +198,17 @@ impl Options {
     }
 }
 
-/// What is to be done, in a line.
-fn planned(all: usize, todo: usize, seconds: f64) -> String {
-    let plural = if all == 1 { "" } else { "s" };
-    let time = if todo > 0 { format!(", about {}", duration(seconds)) } else { String::new() };
-    format!("{all} cell{plural}, {} already done, {todo} to run{time}\n", all - todo)
+/// Runs the cells at the places `todo` before the eyes of whoever watches; returns whether all were run.
+fn watched(sweep: &mut Sweep, todo: &[usize], jobs: &Jobs, manners: Manners) -> Result<bool, Failure> {
+    let mut screen = Screen::new(sweep, todo, jobs.count, manners);
+    let work: Arc<dyn Work> = Arc::new(Laboratory::default());
+    // A panic is a failed cell with its reason, not a page of talk between the lines of the grid.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let ended = sweep.run(todo, jobs, &work, &mut |sweep, update| screen.update(sweep, update));
+    std::panic::set_hook(hook);
+    screen.end();
+    Ok(ended?)
 }
 
 /// Where a sweep is kept if nothing is said.
@@ -225,7 +246,7 @@ pub(crate) fn summary(results: &Results) -> String {
 
 /// Mean ± sample standard deviation.
 fn spread(costs: &[f64]) -> String {
-    format!("{} +- {:.4}", cost(mean(costs)), sample_std(costs))
+    format!("{} +- {}", cost(mean(costs)), difference(sample_std(costs)))
 }
 
 fn diverged(group: &Group<'_>) -> String {

@@ -157,6 +157,33 @@ fn every_figure_of_a_run_in_small() {
     }
 }
 
+/// The crosses of the phase portrait are the measurements of the same run.
+#[test]
+fn the_points_of_the_portrait_are_the_measurements_of_the_run() {
+    let folder = temporary();
+    let same =
+        ["--set", "episodes=3", "--set", "plan.intervals=30", "--set", "excitation.scale=1", "--quiet"];
+    well(folder.path(), &[&["figure", "phase", "--at", "1,2"], &same[..]].concat());
+    well(folder.path(), &[&["run", "pendulum", "--out", "run"], &same[..]].concat());
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
+    let numbers = |line: &str, columns: [usize; 2]| {
+        let cells: Vec<&str> = line.split(',').collect();
+        columns.map(|c| cells[c].parse::<f64>().expect("a number").to_bits())
+    };
+    let (portrait, run) = (read("figures/phase.csv"), read("run/measurements.csv"));
+    assert!(portrait.starts_with("panel,series,mark,x,y") && run.starts_with("episode,start,t,theta,omega"));
+    for episode in [1, 2] {
+        let crosses = format!("Episode {episode},measured,");
+        let drawn: Vec<_> =
+            portrait.lines().filter(|l| l.starts_with(&crosses)).map(|l| numbers(l, [3, 4])).collect();
+        let rows = format!("{episode},");
+        let measured: Vec<_> =
+            run.lines().filter(|l| l.starts_with(&rows)).map(|l| numbers(l, [3, 4])).collect();
+        assert_eq!(measured.len(), 10);
+        assert_eq!(drawn, measured, "episode {episode}");
+    }
+}
+
 /// In each interval of the receding-horizon strategy the chosen time is where the hallucinated uncertainty is largest.
 #[test]
 fn the_chosen_time_is_the_highest_point_of_its_interval() {
@@ -205,6 +232,12 @@ fn what_is_not_there_is_named() {
         ),
         (&["figure", "gaps", "--from", "nowhere"], 2, "error: cannot read 'nowhere/results.csv'\n"),
         (&["figure", "phase", "--from", "nowhere"], 2, "error: --from does not go with 'phase'\n"),
+        (&["figure", "phase", "--at", "20"], 2, "error: there is no episode 20: the last is 19\n"),
+        (
+            &["figure", "phase", "--set", "time=discrete", "--set", "strategy=equidistant"],
+            2,
+            "error: this figure shows a model of continuous time\n",
+        ),
         (&["table", "--systems", "pendulm"], 2, "error: no system 'pendulm'\n"),
         (&["table", "--seeds", "0"], 2, "error: the grid has no cells\n"),
         (&["results"], 2, "error: there are no results in 'studies/results'\n"),

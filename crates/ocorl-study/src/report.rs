@@ -140,7 +140,8 @@ const SECTIONS: [Section; 9] = [
     Section {
         study: "exploration",
         title: "What to plan for",
-        question: "Optimism over η, beside the mean (greedy), one draw of the posterior (Thompson), and a bonus for uncertainty.",
+        question: "Optimism over η, beside the mean (greedy), one draw of the posterior (Thompson), and a bonus for uncertainty whose weight (0.1, in the unit \
+                   of the cost) is the same everywhere and was not tuned: where a cost is small it is far too large.",
         figures: &["exploration"],
     },
     Section {
@@ -224,13 +225,13 @@ fn paces(studied: &Studied) -> String {
             group.cells.iter().filter_map(|c| studied.timings.get(&c.cell.id())).map(|t| t.cpu).collect();
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {:+.3} % | {} | {:.3} | {} |",
+            "| {} | {} | {} | {} % | {} | {} | {} |",
             title(&group.cell.system),
             group.cell.variant(),
             gaps.words(),
-            gaps.worst(),
+            signed(gaps.worst()),
             pace(&group),
-            mean(&regrets(&group)),
+            amount(mean(&regrets(&group))),
             if times.is_empty() { "-".into() } else { format!("{:.1}", mean(&times)) },
         );
     }
@@ -249,12 +250,21 @@ impl Gaps {
     }
 
     fn words(&self) -> String {
-        format!("{:+.3} ± {:.3} %", mean(&self.0), sample_std(&self.0))
+        format!("{} ± {} %", signed(mean(&self.0)), amount(sample_std(&self.0)))
     }
 
     fn worst(&self) -> f64 {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
+}
+
+/// Three decimals, or a power of ten where these are no help.
+fn amount(value: f64) -> String {
+    if value.abs() < 1e5 { format!("{value:.3}") } else { format!("{value:.1e}") }
+}
+
+fn signed(value: f64) -> String {
+    if value < 0.0 { amount(value) } else { format!("+{}", amount(value)) }
 }
 
 fn regrets(group: &Group<'_>) -> Vec<f64> {
@@ -279,7 +289,7 @@ fn one_system(results: &Results) -> String {
             "| {} | {} | {} | {} | {measured} |",
             group.cell.variant(),
             bold(gaps[i] <= least(&gaps), Gaps::of(group).map_or("-".into(), |g| g.words())),
-            bold(sums[i] <= least(&sums), format!("{:.3}", sums[i])),
+            bold(sums[i] <= least(&sums), amount(sums[i])),
             pace(group),
         );
     }
@@ -319,7 +329,7 @@ fn comparison(results: &Results) -> String {
             let words = group.as_ref().and_then(Gaps::of).map_or("-".into(), |g| g.words());
             let diverged = group.as_ref().map_or(0, |g| g.cells.iter().filter(|c| c.diverged()).count());
             let flag = if diverged > 0 { format!(" ({diverged} diverged)") } else { String::new() };
-            let sum_words = if sums[i].is_finite() { format!("{:.3}", sums[i]) } else { "-".into() };
+            let sum_words = if sums[i].is_finite() { amount(sums[i]) } else { "-".into() };
             let _ = write!(
                 text,
                 " {}{flag} | {} |",

@@ -26,7 +26,7 @@ pub const STUDIES: [(&str, &str); 9] = studies![
 pub fn grid(name: &str) -> Result<Grid, Mistake> {
     let Some((_, text)) = STUDIES.iter().find(|(known, _)| *known == name) else {
         let names = STUDIES.iter().map(|(known, _)| *known);
-        return Err(Mistake::new(format!("no study '{name}'")).suggest(name, names, "ocorl figure --list"));
+        return Err(Mistake::new(format!("no study '{name}'")).suggest(name, names, "ocorl figure"));
     };
     Grid::parse(text, &format!("studies/{name}.toml"))
 }

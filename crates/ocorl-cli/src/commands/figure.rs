@@ -9,13 +9,14 @@ use crate::sweeping::{self, Options, Selection, Swept};
 use crate::table::{Align, Table};
 use crate::terminal::{Answer, say};
 use gallery::{GALLERY, Portraits, Source, Subject};
-use ocorl::learn::Episode;
-use ocorl_study::cell::Cell;
+use ocorl::learn::{Episode, Time};
+use ocorl_study::cell::{Cell, Prepared};
 use ocorl_study::files::write_atomically;
 use ocorl_study::portrait::Portrait;
 use ocorl_study::results::Results;
 use ocorl_study::studies;
 use ocorl_view::{Figure, png, svg};
+use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -65,11 +66,21 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         return Err(Failure::usage(format!("--from does not go with '{name}'"))
             .hint("it looks at one run closely, and makes that run itself"));
     }
-    let mut text = String::new();
+    let (mut text, mut documents) = (String::new(), Vec::new());
     for subject in wanted {
         let figure = match &subject.source {
             Source::Run(portraits) => {
                 let cells = arguments.selection.cells(portraits.system, portraits.set, portraits.seeds)?;
+                if arguments.sweep.dry_run {
+                    let _ = writeln!(
+                        text,
+                        "{}: {} to run, for this figure alone",
+                        subject.name,
+                        runs(cells.len())
+                    );
+                    documents.push(json!({ "figure": subject.name, "runs": cells.len() }));
+                    continue;
+                }
                 let mut tell = |words: &str| {
                     if !manners.quiet {
                         say(&format!("{}: {words}", subject.name));
@@ -78,8 +89,9 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
                 look(portraits, &cells, &arguments.at, &mut tell)?
             }
             Source::Sweep { study, draw } => match results(study, arguments, manners)? {
-                Swept::Planned(words) => {
-                    let _ = write!(text, "{}: {words}", subject.name);
+                Swept::Planned(planned) => {
+                    let _ = write!(text, "{}: {}", subject.name, planned.words());
+                    documents.push(json!({ "figure": subject.name, "planned": planned }));
                     continue;
                 }
                 Swept::Done(results) => draw(&results),
@@ -87,8 +99,12 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         };
         save(&figure, &arguments.out, subject.name)?;
         let _ = writeln!(text, "{}/{}.{{svg,png,csv}}", arguments.out.display(), subject.name);
+        let file =
+            |ending: &str| arguments.out.join(format!("{}.{ending}", subject.name)).display().to_string();
+        let (svg, png, csv) = (file("svg"), file("png"), file("csv"));
+        documents.push(json!({ "figure": subject.name, "svg": svg, "png": png, "csv": csv }));
     }
-    Ok(text.into())
+    Ok(if manners.json { crate::terminal::json(&documents) } else { text }.into())
 }
 
 /// One figure of the report: of `results`, or of a run of its own, as SVG with its numbers.
@@ -111,8 +127,7 @@ pub(super) fn draw_for_report(name: &str, results: Option<&Results>, folder: &Pa
 /// What there is.
 fn list(manners: Manners) -> String {
     if manners.json {
-        let all: Vec<_> =
-            GALLERY.iter().map(|s| serde_json::json!({ "name": s.name, "shows": s.shows })).collect();
+        let all: Vec<_> = GALLERY.iter().map(|s| json!({ "name": s.name, "shows": s.shows })).collect();
         return crate::terminal::json(&all);
     }
     let mut table = Table::new([Align::Left, Align::Left]);
@@ -140,21 +155,34 @@ fn look(
     at: &[usize],
     tell: &mut dyn FnMut(&str),
 ) -> Result<Figure, Failure> {
-    let mut learned = Vec::new();
+    let mut prepared = Vec::new();
     for cell in cells {
-        let prepared = cell.prepare()?;
-        let mut watch = |episode: &Episode| tell(&format!("{cell}: episode {}\n", episode.record.episode));
-        learned.push(Portrait::learn(&prepared.benchmark, &prepared.settings, cell.seed, &mut watch)?);
+        prepared.push((cell, cell.prepare()?));
     }
-    let last = learned.first().map_or(0, |portrait| portrait.snapshots.len().saturating_sub(1));
+    // Everything that can be wrong, before anything is run.
+    let last = prepared.iter().map(|(_, p)| p.settings.episodes).min().unwrap_or(1) - 1;
+    if let Some(beyond) = at.iter().find(|&&episode| episode > last) {
+        return Err(Failure::usage(format!("there is no episode {beyond}: the last is {last}")));
+    }
+    if prepared.iter().any(|(_, p)| p.settings.time == Time::Discrete) {
+        return Err(Failure::usage("this figure shows a model of continuous time")
+            .hint("what is learned in discrete time is in: ocorl figure discrete"));
+    }
     let at: Vec<usize> = match at {
         [] => portraits.at.iter().map(|&episode| episode.min(last)).collect(),
         given => given.to_vec(),
     };
-    if let Some(beyond) = at.iter().find(|&&episode| episode > last) {
-        return Err(Failure::usage(format!("there is no episode {beyond}: the last is {last}")));
+    let mut learned = Vec::new();
+    for (cell, Prepared { benchmark, settings }) in &prepared {
+        let mut watch = |episode: &Episode| tell(&format!("{cell}: episode {}\n", episode.record.episode));
+        learned.push(Portrait::learn(benchmark, settings, cell.seed, &mut watch)?);
     }
     Ok((portraits.draw)(&learned, &at))
+}
+
+/// "1 run"
+fn runs(count: usize) -> String {
+    if count == 1 { "1 run".into() } else { format!("{count} runs") }
 }
 
 /// The picture twice, and its numbers.

@@ -4,7 +4,7 @@ use crate::Manners;
 use crate::checks::writable_folder;
 use crate::commands::figure;
 use crate::errors::Failure;
-use crate::terminal::{Answer, say};
+use crate::terminal::{Answer, json, say};
 use ocorl_study::files::write_atomically;
 use ocorl_study::report::{PICTURES, Studied, report};
 use ocorl_study::results::Results;
@@ -62,5 +62,6 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     let path = arguments.out.join("results.md");
     let text = report(&studies, "figures");
     write_atomically(&path, text.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
-    Ok(format!("{}\n", path.display()).into())
+    let path = path.display().to_string();
+    Ok(if manners.json { json(&serde_json::json!({ "report": path })) } else { path + "\n" }.into())
 }

@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     let name = arguments.grid.file_stem().map_or("sweep".into(), |stem| stem.to_string_lossy().into_owned());
     let folder = folder(arguments.out.as_ref(), &name);
     let results = match arguments.sweep.sweep(&grid, &folder, manners)? {
-        Swept::Planned(words) => return Ok(words.into()),
+        Swept::Planned(planned) => return Ok(planned.answer(manners).into()),
         Swept::Done(results) => results,
     };
     let text = if manners.json { results.summary().json() } else { summary(&results) };

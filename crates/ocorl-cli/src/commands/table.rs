@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     quick: bool,
     #[command(flatten)]
     selection: Selection,
-    /// What to print: text, markdown, csv, json, latex
+    /// What to print
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Sum up the results of a sweep that is there, and run nothing
@@ -80,7 +80,7 @@ impl Format {
 
 pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
     let results = match results(arguments, manners)? {
-        Swept::Planned(words) => return Ok(words.into()),
+        Swept::Planned(planned) => return Ok(planned.answer(manners).into()),
         Swept::Done(results) => results,
     };
     let table = Table1::new(&results);
