@@ -105,7 +105,11 @@ fn every_figure_of_a_sweep_in_small() {
             "cancer-treatment,glucose-in-blood",
             &["measurements taken", "receding horizon", "Glucose in blood"],
         ),
-        ("information", "cancer-treatment", &["information gain", "β from information gain"]),
+        (
+            "information",
+            "cancer-treatment",
+            &["information gain", "β from information gain", "model complexity"],
+        ),
         ("confidence", "cancer-treatment", &["β = 1", "β calibrated"]),
         ("exploration", "cancer-treatment", &["Thompson sample", "bonus"]),
         ("reference", "cancer-treatment", &["ours", "authors"]),

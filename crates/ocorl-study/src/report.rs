@@ -125,9 +125,10 @@ const SECTIONS: [Section; 9] = [
     Section {
         study: "theory",
         title: "The strategies of the analysis, actually run",
-        question: "The paper analyses the receding-horizon and the oracle strategy, and runs neither. Here both run, with m_n held to the M of the \
-                   practical ones: the analysis itself asks for far more (the third column of the picture), because its bounds take the largest slopes \
-                   along the way for Lipschitz constants.",
+        question: "The paper analyses the receding-horizon and the oracle strategy, and runs neither. Here both run, with m_n held to at most the M of the \
+                   practical ones. The analysis, with the largest slopes along the way for Lipschitz constants, asks for hundreds of measurements at first and \
+                   for tens at the end (third column of the picture); where it asks for fewer than M, fewer are taken. `equidistant-growing` takes n in \
+                   episode n, as the analysis of equidistant measurements wants it.",
         figures: &["theory"],
     },
     Section {

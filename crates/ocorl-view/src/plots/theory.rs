@@ -15,9 +15,9 @@ fn quantities(results: &Results, name: &str, shown: &[Quantity]) -> Figure {
         .columns(shown.len());
     for system in results.systems() {
         for quantity in shown {
-            let axis = Axis::new(quantity.name, quantity.unit);
+            let axis = Axis::new(quantity.name, "");
             let axis = if quantity.log { axis.log() } else { axis };
-            let mut panel = Panel::new(format!("{}: {}", title(system), quantity.name), episodes(), axis);
+            let mut panel = Panel::new(title(system), episodes(), axis);
             for (i, group) in results.groups().iter().filter(|g| g.cell.system == system).enumerate() {
                 panel = Curve::of(group, quantity.value).draw(panel, i, i > 0, &naming.of(group));
             }
@@ -30,7 +30,6 @@ fn quantities(results: &Results, name: &str, shown: &[Quantity]) -> Figure {
 /// What is shown of an episode.
 struct Quantity {
     name: &'static str,
-    unit: &'static str,
     log: bool,
     value: fn(&EpisodeRow) -> Option<f64>,
 }
@@ -38,29 +37,19 @@ struct Quantity {
 /// Cost above the optimum, measurements taken, and mₙ as the analysis asks for it (with slopes along the way for Lipschitz constants).
 pub fn theory(results: &Results) -> Figure {
     let shown = [
-        Quantity { name: "cost − optimum", unit: "", log: true, value: |row| Some(row.regret) },
-        Quantity { name: "measurements taken", unit: "", log: false, value: |row| Some(row.measured as f64) },
-        Quantity {
-            name: "mₙ of the analysis",
-            unit: "",
-            log: true,
-            value: |row| row.required.map(|m| m as f64),
-        },
+        Quantity { name: "cost − optimum", log: true, value: |row| Some(row.regret) },
+        Quantity { name: "measurements taken", log: false, value: |row| Some(row.measured as f64) },
+        Quantity { name: "mₙ of the analysis", log: true, value: |row| row.required.map(|m| m as f64) },
     ];
     quantities(results, "the analysis, as it turns out", &shown)
 }
 
-/// Information gain, β, and ∫‖σ‖² so far.
+/// Information gain (in nats), β, and ∫‖σ‖² so far.
 pub fn information(results: &Results) -> Figure {
     let shown = [
-        Quantity {
-            name: "information gain",
-            unit: "nat",
-            log: false,
-            value: |row| Some(row.information_gain),
-        },
-        Quantity { name: "β", unit: "", log: false, value: |row| row.beta },
-        Quantity { name: "model complexity I_N", unit: "", log: true, value: |row| row.complexity },
+        Quantity { name: "information gain", log: false, value: |row| Some(row.information_gain) },
+        Quantity { name: "β", log: false, value: |row| row.beta },
+        Quantity { name: "model complexity I_N", log: true, value: |row| row.complexity },
     ];
     quantities(results, "what was learned, and how confident that makes", &shown)
 }
