@@ -68,17 +68,6 @@ impl Learned {
         sample_std(&self.costs)
     }
 
-    /// At most what the paper got, as far as it is printed. A printed cell below the exact optimum is an artefact of its integration; then
-    /// within 0.3 % of the optimum counts. `None` without results.
-    pub fn reaches_paper(&self, known: &Known) -> Option<bool> {
-        if self.costs.is_empty() {
-            return None;
-        }
-        let printed = self.paper.mean + 0.005;
-        let possible = if printed < known.continuous { 1.003 * known.continuous } else { printed };
-        Some(self.mean() <= possible)
-    }
-
     /// Mean ± spread, and what ended badly.
     fn words(&self, plus_minus: &str) -> String {
         if self.costs.is_empty() {
@@ -94,7 +83,19 @@ impl Learned {
     }
 }
 
+/// Half a unit of the last digit that the paper prints.
+const ROUNDING: f64 = 0.005;
+
 impl Row {
+    /// Whether a strategy costs at most what the paper prints. Where the paper prints even its cost with the known model below the exact
+    /// optimum, its integration errs low; then within 0.3 % of the optimum counts too. `None` without results.
+    pub fn reaches_paper(&self, learned: &Learned) -> Option<bool> {
+        let known = self.known.filter(|_| !learned.costs.is_empty())?;
+        let errs_low = self.paper.continuous + ROUNDING < known.continuous;
+        let near = errs_low && learned.mean() <= 1.003 * known.continuous;
+        Some(near || learned.mean() <= learned.paper.mean + ROUNDING)
+    }
+
     /// The least of our three means.
     fn best(&self) -> f64 {
         self.learned.iter().map(Learned::mean).fold(f64::NAN, f64::min)
@@ -140,9 +141,10 @@ impl Table1 {
 
     /// How many learned cells reach the paper's, of how many.
     pub fn reached(&self) -> (usize, usize) {
-        let verdicts = self.rows.iter().flat_map(|row| {
-            row.learned.iter().filter_map(move |learned| learned.reaches_paper(row.known.as_ref()?))
-        });
+        let verdicts = self
+            .rows
+            .iter()
+            .flat_map(|row| row.learned.iter().filter_map(move |learned| row.reaches_paper(learned)));
         verdicts.fold((0, 0), |(yes, all), reached| (yes + usize::from(reached), all + 1))
     }
 
@@ -234,10 +236,7 @@ impl Table1 {
             .count("failed", count(|l| l.failed))
             .text(
                 "reaches_paper",
-                rows.iter().map(|(r, _, l)| {
-                    let reached = r.known.as_ref().and_then(|known| l.reaches_paper(known))?;
-                    Some(if reached { "yes" } else { "no" })
-                }),
+                rows.iter().map(|(r, _, l)| Some(if r.reaches_paper(l)? { "yes" } else { "no" })),
             )
     }
 }
@@ -313,15 +312,17 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_cell_below_the_optimum_asks_for_the_optimum() {
-        let known = Known { continuous: 20.30, tracked: 20.30, held_as_printed: 20.6, held: 20.55, holds: 9 };
-        let learned = |mean: f64| Learned {
-            costs: vec![mean],
-            diverged: 0,
-            failed: 0,
-            paper: PaperCell { mean: 20.20, std: 0.0 },
+    fn where_the_paper_errs_low_nearness_to_the_optimum_counts() {
+        let table = |system: &str, cost: f64, optimum: f64| {
+            let mut cell = result(system, "max-determinant", 0, cost, "completed");
+            cell.known = cell.known.map(|known| Known { continuous: optimum, ..known });
+            Table1::new(&Results { cells: vec![cell] }).reached()
         };
-        assert_eq!(learned(20.35).reaches_paper(&known), Some(true));
-        assert_eq!(learned(20.37).reaches_paper(&known), Some(false));
+        // Glucose: the paper prints 15.23 with the known model and 15.24 learned; the optimum is 15.2412.
+        assert_eq!(table("glucose-in-blood", 15.28, 15.2412), (1, 1));
+        assert_eq!(table("glucose-in-blood", 15.29, 15.2412), (0, 1));
+        // Pendulum: 20.16 is right, so its 20.20 counts.
+        assert_eq!(table("pendulum", 20.204, 20.1604), (1, 1));
+        assert_eq!(table("pendulum", 20.206, 20.1604), (0, 1));
     }
 }

@@ -142,7 +142,7 @@ fn text(table: &Table1) -> String {
         table.rows.iter().flat_map(|row| row.learned.iter().map(|l| l.costs.len())).max().unwrap_or(0);
     format!(
         "{}\nFinal cost, mean +- standard deviation over {seeds} seed{}; * the least of a row.\n\
-         {reached} of {all} learned cells are at most the paper's (within 0.3 % of the optimum where that is printed below it).\n",
+         {reached} of {all} learned cells are at most the paper's (or within 0.3 % of the optimum, where it prints even known models below that).\n",
         lines.text(),
         if seeds == 1 { "" } else { "s" },
     )

@@ -28,10 +28,12 @@ fn at_the_end(system: &str, groups: &[Group<'_>]) -> Panel {
     let axis = Axis::new("measurements an episode", "").log();
     let mut panel =
         Panel::new(format!("{}, last episode", title(system)), axis, Axis::new("cost − optimum", "").log());
-    let mut strategies: Vec<Option<String>> = groups.iter().map(|g| g.setting("strategy")).collect();
-    strategies.dedup();
-    strategies.sort();
-    strategies.dedup();
+    let mut strategies: Vec<Option<String>> = Vec::new();
+    for strategy in groups.iter().map(|g| g.setting("strategy")) {
+        if !strategies.contains(&strategy) {
+            strategies.push(strategy);
+        }
+    }
     let markers = [Marker::Circle, Marker::Square, Marker::Diamond, Marker::Triangle];
     for (i, strategy) in strategies.iter().enumerate() {
         let (mut x, mut middle, mut low, mut high) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
