@@ -87,7 +87,7 @@ pub fn run_phase(run: &Run<'_>) -> Figure {
 fn last(run: &Run<'_>, plane: &Plane) -> Panel {
     let episode = &run.episodes[run.episodes.len() - 1];
     let mut panel = plane.panel(run.benchmark, &format!("Episode {}", episode.record.episode));
-    for curve in executed(&plane, episode) {
+    for curve in executed(plane, episode) {
         panel = panel.mark(curve.series(LAST).label("executed"));
     }
     for plan in episode.plans.iter().flatten().map(|intention| &intention.plan) {
