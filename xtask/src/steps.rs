@@ -87,7 +87,8 @@ fn tests() -> Result<Outcome, String> {
 
 /// What is off by default.
 fn features() -> Result<Outcome, String> {
-    pass(cargo(&["test", "--package", "ocorl-study", "--features", "parquet", "--lib", "parquet"]))?;
+    // Of the whole workspace, so that what is built already has the same features and is not built again.
+    pass(cargo(&["test", "--workspace", "--features", "ocorl-study/parquet", "--lib", "parquet"]))?;
     Ok(Outcome::Passed)
 }
 
