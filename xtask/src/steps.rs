@@ -87,8 +87,7 @@ fn tests() -> Result<Outcome, String> {
 
 /// What is off by default.
 fn features() -> Result<Outcome, String> {
-    // Of the whole workspace, so that what is built already has the same features and is not built again.
-    pass(cargo(&["test", "--workspace", "--features", "ocorl-study/parquet", "--lib", "parquet"]))?;
+    pass(cargo(&["test", "--package", "ocorl-study", "--features", "parquet", "--lib", "parquet"]))?;
     Ok(Outcome::Passed)
 }
 
