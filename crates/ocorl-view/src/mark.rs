@@ -164,17 +164,15 @@ impl Mark {
 
     /// The area between `lower` and `upper`.
     pub fn band(x: impl Into<Vec<f64>>, lower: impl Into<Vec<f64>>, upper: impl Into<Vec<f64>>) -> Self {
-        let (x, lower, upper) = (x.into(), lower.into(), upper.into());
-        let fits = x.len() == lower.len() && x.len() == upper.len();
-        assert!(fits, "a band of {} x, {} lower and {} upper", x.len(), lower.len(), upper.len());
+        let [x, lower, upper] =
+            equally_long("a band of x, lower and upper", [x.into(), lower.into(), upper.into()]);
         Shape::Band { x, lower, upper }.into()
     }
 
     /// A line whose colour says a value at each point; [`Panel::color`](crate::Panel::color) names the value.
     pub fn colored_line(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>, value: impl Into<Vec<f64>>) -> Self {
-        let (x, y, value) = (x.into(), y.into(), value.into());
-        let fits = x.len() == y.len() && x.len() == value.len();
-        assert!(fits, "a coloured line of {} x, {} y and {} values", x.len(), y.len(), value.len());
+        let [x, y, value] =
+            equally_long("a coloured line of x, y and values", [x.into(), y.into(), value.into()]);
         Shape::ColoredLine { x, y, value }.into()
     }
 
@@ -185,9 +183,8 @@ impl Mark {
         value: impl Into<Vec<f64>>,
         marker: Marker,
     ) -> Self {
-        let (x, y, value) = (x.into(), y.into(), value.into());
-        let fits = x.len() == y.len() && x.len() == value.len();
-        assert!(fits, "coloured points of {} x, {} y and {} values", x.len(), y.len(), value.len());
+        let [x, y, value] =
+            equally_long("coloured points of x, y and values", [x.into(), y.into(), value.into()]);
         Shape::ColoredPoints { x, y, value, marker }.into()
     }
 
@@ -218,17 +215,15 @@ impl Mark {
 
     /// Error bars from `low` to `high` at `x`.
     pub fn interval_y(x: impl Into<Vec<f64>>, low: impl Into<Vec<f64>>, high: impl Into<Vec<f64>>) -> Self {
-        let (x, low, high) = (x.into(), low.into(), high.into());
-        let fits = x.len() == low.len() && x.len() == high.len();
-        assert!(fits, "intervals of {} x, {} low and {} high", x.len(), low.len(), high.len());
+        let [x, low, high] =
+            equally_long("intervals of x, low and high", [x.into(), low.into(), high.into()]);
         Shape::IntervalY { x, low, high }.into()
     }
 
     /// Error bars from `low` to `high` at height `y`.
     pub fn interval_x(y: impl Into<Vec<f64>>, low: impl Into<Vec<f64>>, high: impl Into<Vec<f64>>) -> Self {
-        let (y, low, high) = (y.into(), low.into(), high.into());
-        let fits = y.len() == low.len() && y.len() == high.len();
-        assert!(fits, "intervals of {} y, {} low and {} high", y.len(), low.len(), high.len());
+        let [y, low, high] =
+            equally_long("intervals of y, low and high", [y.into(), low.into(), high.into()]);
         Shape::IntervalX { y, low, high }.into()
     }
 
@@ -282,6 +277,13 @@ impl From<Shape> for Mark {
     fn from(shape: Shape) -> Self {
         Self { shape, label: None, color: Color::default(), dash: Dash::default() }
     }
+}
+
+/// The lists, if they are; `what` says in the panic whose lengths these are.
+fn equally_long<const N: usize>(what: &str, lists: [Vec<f64>; N]) -> [Vec<f64>; N] {
+    let lengths = lists.each_ref().map(Vec::len);
+    assert!(lengths.iter().all(|length| *length == lengths[0]), "{what}, of lengths {lengths:?}");
+    lists
 }
 
 /// A colour by its role; the palette belongs to whoever draws.
