@@ -4,7 +4,6 @@
 use crate::config::Config;
 use crate::known::Known;
 use crate::mistake::Mistake;
-use ocorl::event::Observer;
 use ocorl::learn::{Record, Settings, Trial};
 use ocorl::simulate::Outcome;
 use ocorl::system::Benchmark;
@@ -259,9 +258,7 @@ impl Laboratory {
         let trial =
             Trial::new(&benchmark, settings, cell.seed, optimum).map_err(|error| error.to_string())?;
         let mut trial = trial.cancelled_by(cancel.clone());
-        let mut nobody = ();
-        let nobody: &mut dyn Observer = &mut nobody;
-        while let Some(episode) = trial.next_episode(nobody) {
+        while let Some(episode) = trial.next_episode(&mut ()) {
             if cancel.load(Ordering::Relaxed) {
                 return Err("cancelled".into());
             }

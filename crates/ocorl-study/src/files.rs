@@ -19,6 +19,17 @@ pub fn write_atomically(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<(
     })
 }
 
+/// Takes away what [`write_atomically`] left in `folder` because the program was killed. Only for who knows that nobody writes there now.
+pub fn remove_leftovers(folder: &Path) {
+    for path in fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".tmp") {
+            // One that stays does no harm.
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
 /// A new file in the folder of `path`, under a name nobody uses.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let Some(name) = path.file_name() else {
@@ -32,5 +43,20 @@ fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
             opened => return opened.map(|file| (file, temporary)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_go_and_files_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        write_atomically(folder.path().join("a.json"), b"{}").unwrap();
+        let (_, leftover) = create_beside(&folder.path().join("b.json")).unwrap();
+        assert!(leftover.exists());
+        remove_leftovers(folder.path());
+        assert!(!leftover.exists() && folder.path().join("a.json").exists());
     }
 }

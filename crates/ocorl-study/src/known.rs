@@ -21,6 +21,11 @@ pub struct Known {
 }
 
 impl Known {
+    /// How far a cost is above the best continuous control, in percent of it.
+    pub fn percent_above(&self, cost: f64) -> f64 {
+        100.0 * (cost / self.continuous - 1.0)
+    }
+
     /// Solves the known problem from each initial state of `settings`.
     pub fn of(benchmark: &Benchmark, settings: &Settings) -> Result<Self, BaselineError> {
         let starts = match settings.initial_states.as_slice() {

@@ -20,42 +20,6 @@ pub struct Studied {
     pub timings: BTreeMap<String, Timing>,
 }
 
-/// A figure of the report.
-pub struct Picture {
-    /// As `ocorl figure` calls it; the file has the same name.
-    pub name: &'static str,
-    /// From which study; none: from a run of its own.
-    pub study: Option<&'static str>,
-}
-
-/// The figures of the report, by section.
-pub const PICTURES: [Picture; 16] = {
-    const fn of(name: &'static str, study: &'static str) -> Picture {
-        Picture { name, study: Some(study) }
-    }
-    const fn alone(name: &'static str) -> Picture {
-        Picture { name, study: None }
-    }
-    [
-        of("gaps", "table1"),
-        of("regret", "table1"),
-        of("strategies", "strategies"),
-        alone("phase"),
-        alone("uncertainty"),
-        of("optimism", "optimism"),
-        of("measurements", "measurements"),
-        of("theory", "theory"),
-        of("information", "confidence"),
-        of("confidence", "confidence"),
-        of("exploration", "exploration"),
-        of("reference", "reference"),
-        of("discrete", "discrete"),
-        alone("calibration"),
-        alone("slices"),
-        alone("field"),
-    ]
-};
-
 /// The whole report, from the studies that are there. `figures` is where the pictures are, seen from the report.
 pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
     let mut text = String::from(
@@ -176,8 +140,8 @@ fn table(studied: &Studied) -> String {
     for row in &table.rows {
         let Some(known) = row.known else { continue };
         for (strategy, learned) in STRATEGIES.iter().zip(&row.learned) {
-            if learned.mean() > learned.paper.mean + 0.005 {
-                let gap = 100.0 * (learned.mean() / known.continuous - 1.0);
+            if learned.is_above_print() {
+                let gap = known.percent_above(learned.mean());
                 worse.push(format!(
                     "{}, {}: {:.3} against {:.2}, {gap:+.3} % from the optimum {:.3}",
                     row.title,
@@ -244,10 +208,7 @@ struct Gaps(Vec<f64>);
 
 impl Gaps {
     fn of(group: &Group<'_>) -> Option<Self> {
-        let known = group.known()?;
-        let gaps: Vec<f64> =
-            group.final_costs().iter().map(|c| 100.0 * (c / known.continuous - 1.0)).collect();
-        (!gaps.is_empty()).then_some(Gaps(gaps))
+        Some(Gaps(group.gaps())).filter(|gaps| !gaps.0.is_empty())
     }
 
     fn words(&self) -> String {

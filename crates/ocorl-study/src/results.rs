@@ -37,6 +37,12 @@ impl Group<'_> {
         self.cells.iter().filter_map(|cell| cell.final_cost()).collect()
     }
 
+    /// Final costs above the best continuous control, in percent of it; empty if that is not known.
+    pub fn gaps(&self) -> Vec<f64> {
+        let Some(known) = self.known() else { return Vec::new() };
+        self.final_costs().iter().map(|cost| known.percent_above(*cost)).collect()
+    }
+
     /// What is possible with the true model, if any cell knows.
     pub fn known(&self) -> Option<Known> {
         self.cells.iter().find_map(|cell| cell.known)
@@ -78,17 +84,6 @@ impl Results {
             groups[place].cells.push(result);
         }
         groups
-    }
-
-    /// The group of `system` with these settings, and no others, changed.
-    pub fn group(&self, system: &str, settings: &str, set: &[(&str, &str)]) -> Option<Group<'_>> {
-        self.groups().into_iter().find(|group| {
-            let cell = group.cell;
-            cell.system == system
-                && cell.settings == settings
-                && cell.set.len() == set.len()
-                && set.iter().all(|(path, value)| group.setting(path).as_deref() == Some(*value))
-        })
     }
 
     /// The systems, in their order.

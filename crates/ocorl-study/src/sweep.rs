@@ -8,7 +8,7 @@
 //! | `results.csv`, `results.json`, `episodes.csv` | all of it, in the order of the grid, written at the end |
 
 use crate::cell::{Cell, CellResult};
-use crate::files::write_atomically;
+use crate::files::{remove_leftovers, write_atomically};
 use crate::grid::Grid;
 use crate::results::Results;
 use crate::threads::{self, Jobs, Timing, Update, Work};
@@ -92,6 +92,8 @@ impl Sweep {
         let inside = folder.join("cells");
         fs::create_dir_all(&inside).map_err(|source| SweepError::File { path: inside.clone(), source })?;
         let lock = lock(folder)?;
+        remove_leftovers(folder);
+        remove_leftovers(&inside);
         let cells = grid.cells();
         let (mut results, mut damaged) = (Vec::with_capacity(cells.len()), Vec::new());
         for cell in &cells {

@@ -68,6 +68,11 @@ impl Learned {
         sample_std(&self.costs)
     }
 
+    /// Whether the mean is more than the paper prints, its rounding aside.
+    pub fn is_above_print(&self) -> bool {
+        self.mean() > self.paper.mean + ROUNDING
+    }
+
     /// Mean ± spread, and what ended badly.
     fn words(&self, plus_minus: &str) -> String {
         if self.costs.is_empty() {
@@ -93,7 +98,7 @@ impl Row {
         let known = self.known.filter(|_| !learned.costs.is_empty())?;
         let errs_low = self.paper.continuous + ROUNDING < known.continuous;
         let near = errs_low && learned.mean() <= 1.003 * known.continuous;
-        Some(near || learned.mean() <= learned.paper.mean + ROUNDING)
+        Some(near || !learned.is_above_print())
     }
 
     /// The least of our three means.

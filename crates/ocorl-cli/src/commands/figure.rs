@@ -13,10 +13,12 @@ use ocorl::learn::{Episode, Time};
 use ocorl_study::cell::{Cell, Prepared};
 use ocorl_study::files::write_atomically;
 use ocorl_study::portrait::Portrait;
+use ocorl_study::report::Studied;
 use ocorl_study::results::Results;
 use ocorl_study::studies;
 use ocorl_view::{Figure, png, svg};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -107,21 +109,29 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     Ok(if manners.json { crate::terminal::json(&documents) } else { text }.into())
 }
 
-/// One figure of the report: of `results`, or of a run of its own, as SVG with its numbers.
-pub(super) fn draw_for_report(name: &str, results: Option<&Results>, folder: &Path) -> Result<(), Failure> {
-    let Some(subject) = GALLERY.iter().find(|subject| subject.name == name) else {
-        return Err(Failure::badly(format!("the report has a figure '{name}' that nobody can draw")));
-    };
-    let figure = match (&subject.source, results) {
-        (Source::Sweep { draw, .. }, Some(results)) => draw(results),
-        (Source::Run(portraits), _) => {
-            let cells = Selection::default().cells(portraits.system, portraits.set, portraits.seeds)?;
-            look(portraits, &cells, &[], &mut |_| ())?
-        }
-        (Source::Sweep { .. }, None) => return Ok(()),
-    };
-    let path = folder.join(format!("{name}.svg"));
-    write_atomically(&path, svg(&figure).as_bytes()).map_err(|error| Failure::file(&path, &error))
+/// Every figure that `studies` (or a run of its own) can give, as SVG into `folder`; `tell` hears which.
+pub(super) fn draw_all(
+    studies: &BTreeMap<String, Studied>,
+    folder: &Path,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Failure> {
+    writable_folder(folder)?;
+    for subject in &GALLERY {
+        let figure = match &subject.source {
+            Source::Sweep { study, draw } => match studies.get(*study) {
+                Some(studied) => draw(&studied.results),
+                None => continue,
+            },
+            Source::Run(portraits) => {
+                let cells = Selection::default().cells(portraits.system, portraits.set, portraits.seeds)?;
+                look(portraits, &cells, &[], &mut |_| ())?
+            }
+        };
+        tell(subject.name);
+        let path = folder.join(format!("{}.svg", subject.name));
+        write_atomically(&path, svg(&figure).as_bytes()).map_err(|error| Failure::file(&path, &error))?;
+    }
+    Ok(())
 }
 
 /// What there is.

@@ -1,12 +1,11 @@
 //! `ocorl results`: the report of all studies, from the results that are there.
 
 use crate::Manners;
-use crate::checks::writable_folder;
 use crate::commands::figure;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json, say};
 use ocorl_study::files::write_atomically;
-use ocorl_study::report::{PICTURES, Studied, report};
+use ocorl_study::report::{Studied, report};
 use ocorl_study::results::Results;
 use ocorl_study::studies::STUDIES;
 use ocorl_study::sweep::{self, About};
@@ -46,19 +45,11 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         return Err(Failure::usage(format!("there are no results in '{}'", arguments.from.display()))
             .hint("run a study first, as in: ocorl table --sweep-out studies/results/table1"));
     }
-    let figures = arguments.out.join("figures");
-    writable_folder(&figures)?;
-    for picture in &PICTURES {
-        let results = match picture.study.map(|study| studies.get(study)) {
-            Some(None) => continue,
-            Some(Some(studied)) => Some(&studied.results),
-            None => None,
-        };
+    figure::draw_all(&studies, &arguments.out.join("figures"), &mut |name| {
         if !manners.quiet {
-            say(&format!("drawing {}\n", picture.name));
+            say(&format!("drew {name}\n"));
         }
-        figure::draw_for_report(picture.name, results, &figures)?;
-    }
+    })?;
     let path = arguments.out.join("results.md");
     let text = report(&studies, "figures");
     write_atomically(&path, text.as_bytes()).map_err(|error| Failure::file(&path, &error))?;

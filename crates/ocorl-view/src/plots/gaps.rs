@@ -55,7 +55,7 @@ pub fn gaps(results: &Results) -> Figure {
         .filter_map(|system| {
             let known =
                 results.groups().iter().filter(|g| g.cell.system == *system).find_map(Group::known)?;
-            Some((percent(known.held, known.continuous), row(system)))
+            Some((known.percent_above(known.held), row(system)))
         })
         .collect();
     let (x, y): (Vec<f64>, Vec<f64>) = holds.into_iter().unzip();
@@ -63,10 +63,6 @@ pub fn gaps(results: &Results) -> Figure {
     Figure::new("How far from the optimum each system ends")
         .subtitle(format!("Mean of {}, and the range of all; {} systems", seeds(results), systems.len()))
         .panel(panel)
-}
-
-fn percent(value: f64, of: f64) -> f64 {
-    100.0 * (value / of - 1.0)
 }
 
 /// What the paper's table prints for this strategy.
@@ -77,7 +73,7 @@ fn paper(group: &Group<'_>) -> Option<f64> {
     }
     let name = group.setting("strategy")?;
     let strategy = Strategy::ALL.into_iter().find(|strategy| strategy.name() == name)?;
-    Some(percent(published(&row, strategy)?.mean, group.known()?.continuous))
+    Some(group.known()?.percent_above(published(&row, strategy)?.mean))
 }
 
 /// The marks of one variant.
@@ -91,8 +87,10 @@ struct Dots {
 
 impl Dots {
     fn add(&mut self, group: &Group<'_>, y: f64) {
-        let Some(known) = group.known() else { return };
-        let gaps: Vec<f64> = group.final_costs().iter().map(|c| percent(*c, known.continuous)).collect();
+        let gaps = group.gaps();
+        if gaps.is_empty() {
+            return;
+        }
         self.x.push(mean(&gaps));
         self.low.push(quantile(&gaps, 0.0));
         self.high.push(quantile(&gaps, 1.0));
