@@ -12,6 +12,7 @@
 //! | [`report`] | all studies in words |
 //! | [`table1`] | Table 1 of the paper beside ours |
 //! | [`portrait`] | one run looked at closely, with the model before each episode |
+//! | [`system`] | what is to be learned: a system that comes with the program, or one of somebody's own |
 //! | [`known`] | what is possible with the true model |
 //! | [`estimate`], [`statistics`], [`tidy`], [`files`], [`mistake`] | smaller things |
 //!
@@ -30,6 +31,7 @@ pub mod results;
 pub mod statistics;
 pub mod studies;
 pub mod sweep;
+pub mod system;
 pub mod table1;
 pub mod threads;
 pub mod tidy;
