@@ -13,6 +13,7 @@
 //! | [`table1`] | Table 1 of the paper beside ours |
 //! | [`portrait`] | one run looked at closely, with the model before each episode |
 //! | [`system`] | what is to be learned: a system that comes with the program, or one of somebody's own |
+//! | [`plan_file`] | `plan.json`: what leaves for the hardware |
 //! | [`known`] | what is possible with the true model |
 //! | [`estimate`], [`statistics`], [`tidy`], [`files`], [`mistake`] | smaller things |
 //!
@@ -25,6 +26,7 @@ pub mod files;
 pub mod grid;
 pub mod known;
 pub mod mistake;
+pub mod plan_file;
 pub mod portrait;
 pub mod report;
 pub mod results;

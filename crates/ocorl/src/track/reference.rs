@@ -32,6 +32,18 @@ impl Reference {
         Reference { plan, angles: angles.to_vec(), slopes }
     }
 
+    /// From slopes that are known: f at the beginning and at the end of each interval, one after the other.
+    pub fn with_slopes(plan: Plan, slopes: Blocks, angles: &[usize]) -> Self {
+        let shape = (2 * plan.dims().state, plan.controls.len());
+        assert_eq!((slopes.size(), slopes.len()), shape, "slopes of a plan of that shape");
+        Reference { plan, angles: angles.to_vec(), slopes }
+    }
+
+    /// f(x_k, u_k) and f(x_{k+1}, u_k) of each interval.
+    pub fn slopes(&self) -> &Blocks {
+        &self.slopes
+    }
+
     /// Without the controls after the first `count`: those that only the model of the plan has.
     #[must_use]
     pub fn with_controls(mut self, count: usize) -> Self {
