@@ -1,10 +1,11 @@
 //! The data D = {(z, ẏ)}: states and controls with measured, noisy derivatives.
 
 use crate::linalg::{Blocks, Dims, Points};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Measured derivatives at known states and controls, each with the standard deviation of its noise. Every number in it is finite.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurements {
     dims: Dims,
     times: Vec<f64>,
@@ -150,6 +151,17 @@ impl Measurements {
             part.noise_std.push(self.noise_std.at(i));
         }
         part
+    }
+
+    /// Whether what was read from a file is what [`push`](Self::push) would have let in.
+    pub fn is_sound(&self) -> bool {
+        let (n, nx) = (self.len(), self.dims.state);
+        let shapes = [(&self.points, self.dims.point()), (&self.derivatives, nx), (&self.noise_std, nx)];
+        shapes
+            .iter()
+            .all(|(b, size)| b.size() == *size && b.len() == n && b.as_slice().iter().all(|v| v.is_finite()))
+            && self.times.iter().all(|t| t.is_finite())
+            && self.noise_std.as_slice().iter().all(|s| *s >= 0.0)
     }
 
     /// Dimensions of the system.

@@ -1,12 +1,14 @@
 //! The learner: model, exploration, planner, tracker and selection in one loop. It never sees the plant.
 
 use super::discrete::{self, Holds};
+use super::memory::Followed;
 use super::planning::{Grid, Planned, Planning};
 use super::settings::{Settings, SettingsError, Time};
 use super::timing::Timing;
 use super::{FirstControl, following};
 use crate::event::{Event, Observer};
 use crate::explore::{Exploration, Imagined};
+use crate::linalg::Blocks;
 use crate::measurements::Measurements;
 use crate::model::{GaussianProcess, ModelError, StatisticalModel};
 use crate::plan::Plan;
@@ -31,6 +33,9 @@ pub enum LearnError {
     /// The model cannot be built.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// What was written down of a learner does not fit.
+    #[error("what was remembered of the learner cannot be used: {0}")]
+    Memory(&'static str),
 }
 
 /// The next episode.
@@ -52,6 +57,8 @@ pub struct Intention {
     pub planned_cost: f64,
     /// What the best plan on the mean model costs there.
     pub mean_cost: f64,
+    /// dx̃/dt at the beginning and at the end of each interval of the plan.
+    pub slopes: Blocks,
     /// Measurement times as far as they are known in advance.
     pub measurement_times: Vec<f64>,
 }
@@ -90,12 +97,16 @@ pub struct Learner {
     settings: Settings,
     first: FirstControl,
     stream: Stream,
-    starts: Vec<Vec<f64>>,
-    model: Arc<dyn StatisticalModel>,
-    data: Measurements,
-    episode: usize,
+    pub(super) starts: Vec<Vec<f64>>,
+    pub(super) model: Arc<dyn StatisticalModel>,
+    pub(super) data: Measurements,
+    pub(super) episode: usize,
     /// The last plan from each start, hallucinated controls included.
-    last: Vec<Option<Plan>>,
+    pub(super) last: Vec<Option<Plan>>,
+    /// What each leg of the last proposal follows; none before the first.
+    pub(super) followed: Option<Vec<Followed>>,
+    /// Whether the model is as its last training left it.
+    pub(super) fresh: bool,
 }
 
 impl Learner {
@@ -126,7 +137,24 @@ impl Learner {
             given => given.to_vec(),
         };
         let (last, data) = (vec![None; starts.len()], Measurements::new(settings.model_dims(&task)));
-        Ok(Learner { task, settings, first, stream, starts, model: model.into(), data, episode: 0, last })
+        Ok(Learner {
+            task,
+            settings,
+            first,
+            stream,
+            starts,
+            model: model.into(),
+            data,
+            episode: 0,
+            last,
+            followed: None,
+            fresh: true,
+        })
+    }
+
+    /// What is wanted.
+    pub fn task(&self) -> &Task {
+        &self.task
     }
 
     /// Number of the next episode.
@@ -148,18 +176,27 @@ impl Learner {
     pub fn propose(&mut self, observer: &mut dyn Observer) -> Proposal {
         let episode = self.episode;
         observer.observe(&Event::EpisodeBegan { episode, measurements: self.data.len() });
-        let mut proposal = Proposal { episode, legs: Vec::new(), plans: Vec::new() };
-        for start in 0..self.starts.len() {
-            let (leg, plan) = if episode == 0 || self.data.is_empty() {
-                (self.excite(start), None)
+        let followed = (0..self.starts.len()).map(|start| {
+            if episode == 0 || self.data.is_empty() {
+                Followed::Excitation
             } else {
                 self.plan(start, observer)
-            };
-            proposal.legs.push(leg);
-            proposal.plans.push(plan);
-        }
+            }
+        });
+        self.followed = Some(followed.collect());
         observer.observe(&Event::Proposed { episode });
-        proposal
+        self.proposal()
+    }
+
+    /// The last proposal once more, with fresh legs.
+    pub fn proposal(&self) -> Proposal {
+        let followed = self.followed.as_deref().unwrap_or_default();
+        let each = followed.iter().enumerate().map(|(start, followed)| match (followed, &self.last[start]) {
+            (Followed::Plan { mean_cost }, Some(plan)) => self.follow(start, plan.clone(), *mean_cost),
+            _ => (self.excite(start), None),
+        });
+        let (legs, plans) = each.unzip();
+        Proposal { episode: self.episode, legs, plans }
     }
 
     /// A leg of episode 0, or of an episode that could not be planned.
@@ -205,13 +242,18 @@ impl Learner {
         self.holds().map_or_else(|| self.model.clone(), |holds| holds.view(&self.model))
     }
 
-    /// A leg that follows a plan. If none is found the last one is followed again, or the system is excited.
-    fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> (Leg, Option<Intention>) {
+    /// What is imagined for the next episode.
+    fn imagined(&self, model: &Arc<dyn StatisticalModel>) -> Imagined {
+        let stream = self.stream.child("plan").index(self.episode).child("sample");
+        self.settings.explore.imagine(model, &self.task, self.settings.bonus_weight, stream)
+    }
+
+    /// Plans a leg. If no plan is found the last one is followed again, or the system is excited.
+    fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> Followed {
         let (episode, explore, model) = (self.episode, self.settings.explore, self.view());
         let stream = self.stream.child("plan").index(episode);
         let mean = Exploration::Mean.imagine(&model, &self.task, 0.0, stream);
-        let imagined =
-            explore.imagine(&model, &self.task, self.settings.bonus_weight, stream.child("sample"));
+        let imagined = self.imagined(&model);
         let settings = &self.settings.plan;
         let planning = Planning {
             task: &self.task,
@@ -232,20 +274,16 @@ impl Learner {
                     outcome,
                     iterations,
                 });
-                self.last[start] = Some(plan.clone());
-                self.follow(start, plan, &imagined, mean_cost)
+                self.last[start] = Some(plan);
+                Followed::Plan { mean_cost }
             }
             Err(error) => {
                 let fits = |p: &Plan| p.controls.size() == imagined.bounds.dim();
-                let last = self.last[start].clone().filter(fits);
-                let instead =
-                    if last.is_some() { "the last plan" } else { "the control of the first episode" };
+                let last = self.last[start].as_ref().is_some_and(fits);
+                let instead = if last { "the last plan" } else { "the control of the first episode" };
                 let reason = error.to_string();
                 observer.observe(&Event::NotPlanned { episode, start, reason: &reason, instead });
-                match last {
-                    Some(plan) => self.follow(start, plan, &imagined, f64::NAN),
-                    None => (self.excite(start), None),
-                }
+                if last { Followed::Plan { mean_cost: f64::NAN } } else { Followed::Excitation }
             }
         }
     }
@@ -261,13 +299,9 @@ impl Learner {
         (0..dims.control).map(|r| ((0..points.len()).map(|i| square(i, r)).sum::<f64>() / n).sqrt()).collect()
     }
 
-    fn follow(
-        &self,
-        start: usize,
-        plan: Plan,
-        imagined: &Imagined,
-        mean_cost: f64,
-    ) -> (Leg, Option<Intention>) {
+    /// The leg from `start` that follows `plan`.
+    fn follow(&self, start: usize, plan: Plan, mean_cost: f64) -> (Leg, Option<Intention>) {
+        let imagined = &self.imagined(&self.view());
         let (planned_cost, controls) = (plan.cost, self.task.controls.len());
         let full = Reference::new(plan, imagined.dynamics().as_mut(), &self.task.angles);
         let reference = full.clone().with_controls(controls);
@@ -289,7 +323,8 @@ impl Learner {
             }
         };
         let intention = Intention {
-            plan: reference.plan.clone(),
+            slopes: reference.slopes().clone(),
+            plan: reference.plan,
             planned_cost,
             mean_cost,
             measurement_times: schedule.known().to_vec(),
@@ -341,6 +376,7 @@ impl Learner {
         // Trained or not, the new measurements count.
         let trained = model.train(self.stream.child("train").index(episode));
         self.model = model.into();
+        self.fresh = trained.is_ok();
         if let Ok(report) = &trained {
             let model = self.view();
             let (confidence_scale, notes) = (model.confidence_scale(), &model.notes());

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `settings` | every setting with its default |
 //! | `learner` | the loop |
+//! | `memory` | the learner made again from what was written down of it |
 //! | `planning` | which searches make the plan of an episode |
 //! | `following` | the policy that follows it |
 //! | `timing` | the schedule of its measurements |
@@ -22,6 +23,7 @@ mod discrete;
 mod following;
 mod judge;
 mod learner;
+mod memory;
 mod planning;
 mod settings;
 mod timing;
@@ -29,6 +31,7 @@ mod trial;
 
 pub use judge::{Judge, Record, Theory};
 pub use learner::{Intention, LearnError, Learner, Proposal};
+pub use memory::{Followed, Memory, RememberedPlan};
 pub use settings::{
     ConfidenceName, Excitation, Hallucinate, IntegratorName, KernelName, ModelSettings, PlanSettings,
     SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings, TrackerName,

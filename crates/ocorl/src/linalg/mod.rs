@@ -13,8 +13,10 @@ pub mod vector;
 pub use cholesky::Cholesky;
 pub use rows::{Rows, RowsRef};
 
+use serde::{Deserialize, Serialize};
+
 /// Numbers of states and controls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dims {
     /// dₓ
     pub state: usize,
@@ -84,10 +86,29 @@ impl<'a> Points<'a> {
 }
 
 /// Equal-sized blocks in one buffer: columns of a batch, or matrices of a sequence.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Blocks {
     data: Vec<f64>,
     size: usize,
+}
+
+/// Blocks as they are read, not yet checked.
+#[derive(Deserialize)]
+struct Written {
+    data: Vec<f64>,
+    size: usize,
+}
+
+impl TryFrom<Written> for Blocks {
+    type Error = String;
+
+    fn try_from(Written { data, size }: Written) -> Result<Self, String> {
+        if data.is_empty() || (size > 0 && data.len().is_multiple_of(size)) {
+            return Ok(Blocks { data, size });
+        }
+        Err(format!("{} numbers are not blocks of {size}", data.len()))
+    }
 }
 
 impl Blocks {

@@ -7,6 +7,7 @@ use super::joint::Joint;
 use super::kernels::{Covariance, Parameter};
 use super::likelihood::Likelihood;
 use super::mean::{FittedMean, Mean};
+use super::memory::Memory;
 use super::notes::{Coordinate, Note};
 use super::pool::Pool;
 use super::posterior::{CHUNK, Chunk};
@@ -75,10 +76,10 @@ pub struct GaussianProcess {
     /// By how much the noise variance of each measurement was raised to forget it a little.
     pub(super) forgotten: Vec<f64>,
     pub(super) state: State,
-    confidence_scale: Vec<f64>,
-    accumulated_gain: Vec<f64>,
+    pub(super) confidence_scale: Vec<f64>,
+    pub(super) accumulated_gain: Vec<f64>,
     /// Whether hyper-parameters were ever learned.
-    trained: bool,
+    pub(super) trained: bool,
 }
 
 impl GaussianProcess {
@@ -316,7 +317,7 @@ impl GaussianProcess {
     }
 
     /// The state with standardisation and prior mean fitted to `data`, not conditioned yet.
-    fn standardized(&self, data: &Measurements) -> Result<State, ModelError> {
+    pub(super) fn standardized(&self, data: &Measurements) -> Result<State, ModelError> {
         let mut state = self.state.frame();
         if data.is_empty() {
             return Ok(state);
@@ -626,6 +627,14 @@ impl StatisticalModel for GaussianProcess {
 
     fn confidence_scale(&self) -> &[f64] {
         &self.confidence_scale
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        self.remember()
+    }
+
+    fn recall(&mut self, data: &Measurements, memory: &Memory) -> Result<(), ModelError> {
+        self.make_again(data, memory)
     }
 
     fn fork(&self) -> Box<dyn StatisticalModel> {

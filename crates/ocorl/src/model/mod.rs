@@ -26,6 +26,7 @@ mod joint;
 pub mod kernels;
 mod likelihood;
 mod mean;
+mod memory;
 mod minimize;
 mod notes;
 mod pool;
@@ -41,6 +42,7 @@ pub use features::Feature;
 pub use gaussian_process::GaussianProcess;
 pub use joint::Joint;
 pub use mean::{Mean, Physics};
+pub use memory::Memory;
 pub use notes::{Coordinate, Note};
 pub use pool::Pool;
 pub use settings::{Hyperparameters, Lengthscales, Noise, Settings};
@@ -195,6 +197,17 @@ pub trait StatisticalModel: Send + Sync {
     /// I(y; f) of all data under the present parameters, for each output, in nats; empty if the model cannot tell.
     fn information_gain(&self) -> Vec<f64> {
         Vec::new()
+    }
+
+    /// What it has learned beside the data, if both together are enough to make it again; asked for right after training.
+    fn memory(&self) -> Option<Memory> {
+        None
+    }
+
+    /// Makes it again, to the last bit: all data, and what was learned from them.
+    fn recall(&mut self, _data: &Measurements, _memory: &Memory) -> Result<(), ModelError> {
+        let need = "this model does not remember";
+        Err(ModelError::Setting { what: "memory", value: "given".into(), need })
     }
 
     /// A copy that can learn on while others still plan with this one.

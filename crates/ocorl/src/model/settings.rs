@@ -5,6 +5,7 @@ use super::confidence::Confidence;
 use super::kernels::{Kernel, Rbf, Reference, Scale};
 use super::mean::Mean;
 use super::training::TrainingSettings;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What the noise of measurements is taken to be.
@@ -110,7 +111,7 @@ impl Settings {
 }
 
 /// Hyper-parameters of one output.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameters {
     /// Logarithms of the kernel's parameters.
     pub kernel: Vec<f64>,

@@ -1,0 +1,69 @@
+//! A learner made again from what was written down of it goes on as if nothing had happened, to the last bit.
+
+use ocorl::explore::Exploration;
+use ocorl::learn::{Learner, Memory, Settings, Strategy};
+use ocorl::plant::{Executed, Plant, SimulatedPlant};
+use ocorl::random::Stream;
+use ocorl::system::Benchmark;
+use std::sync::Arc;
+
+fn learner(b: &Benchmark, settings: &Settings) -> Learner {
+    let first = Arc::new(b.first_control);
+    Learner::new(b.task.clone(), first, settings.clone(), Stream::root(3)).unwrap()
+}
+
+/// Costs and readings of the episodes, with the learner written down and made again before each run if `restart`.
+fn run(b: &Benchmark, settings: &Settings, restart: bool) -> Vec<String> {
+    let mut live = learner(b, settings);
+    let mut plant = SimulatedPlant::new(b.task.clone(), b.dynamics(), Stream::root(3));
+    let mut told = Vec::new();
+    for _ in 0..settings.episodes {
+        let mut proposal = live.propose(&mut ());
+        if restart {
+            let text = serde_json::to_string(&live.memory().unwrap()).unwrap();
+            let memory: Memory = serde_json::from_str(&text).unwrap();
+            live = learner(b, settings);
+            live.recall(memory).unwrap();
+            proposal = live.proposal();
+        }
+        let executed: Vec<Executed> = proposal.legs.iter_mut().map(|leg| plant.run(leg)).collect();
+        told.extend(executed.iter().map(|e| format!("{:?} {:?}", e.cost, e.readings)));
+        live.observe(&executed, &mut ());
+    }
+    told
+}
+
+fn same(system: &str, change: impl Fn(&mut Settings)) {
+    let b = Benchmark::find(system).unwrap();
+    let mut settings = Settings { episodes: 4, measurements: 5, ..Settings::for_benchmark(&b) };
+    settings.plan.intervals = 60;
+    change(&mut settings);
+    assert_eq!(run(&b, &settings, false), run(&b, &settings, true), "{system}");
+}
+
+#[test]
+fn a_restarted_learner_goes_on_to_the_last_bit() {
+    same("pendulum", |_| ());
+    same("van-der-pol", |s| s.strategy = Strategy::RecedingHorizon);
+    same("pendulum", |s| {
+        (s.episodes, s.plan.intervals) = (3, 30);
+        s.explore = Exploration::Thompson;
+        s.initial_states = vec![vec![3.0, 0.0], vec![2.0, 0.1]];
+    });
+    same("glucose-in-blood", |s| s.strategy = Strategy::UncertaintyTrigger);
+}
+
+#[test]
+fn a_foreign_memory_is_refused() {
+    let b = Benchmark::find("pendulum").unwrap();
+    let settings = Settings { episodes: 2, ..Settings::for_benchmark(&b) };
+    let mut first = learner(&b, &settings);
+    assert!(first.memory().is_none());
+    first.propose(&mut ());
+    let memory = first.memory().unwrap();
+    let other = Benchmark::find("cart-pole").unwrap();
+    let mut second = learner(&other, &Settings::for_benchmark(&other));
+    assert!(second.recall(memory.clone()).is_err());
+    let two = Settings { initial_states: vec![vec![0.0; 2]; 2], ..settings };
+    assert!(learner(&b, &two).recall(memory).is_err());
+}
