@@ -184,7 +184,7 @@ impl Options {
         let all = watched(&mut sweep, &todo, &jobs, manners)?;
         let results = sweep.save()?;
         if !todo.is_empty() {
-            sweep.describe(&machine::command_line(), &machine::today(), &machine::processor())?;
+            sweep.describe(&machine::command_line(), &ocorl_study::clock::today(), &machine::processor())?;
         }
         match signals.caught() {
             Some(signal) if !all => {

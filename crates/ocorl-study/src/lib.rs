@@ -14,24 +14,35 @@
 //! | [`portrait`] | one run looked at closely, with the model before each episode |
 //! | [`system`] | what is to be learned: a system that comes with the program, or one of somebody's own |
 //! | [`plan_file`] | `plan.json`: what leaves for the hardware |
+//! | [`study`] | ask, run, tell: a learner with a memory that survives |
+//! | [`measured`] | files of measurements |
+//! | [`rig`] | a pretend laboratory that runs `plan.json` |
+//! | [`price`] | what measuring costs |
+//! | [`store`] | memory that survives: events in SQLite, chained by checksums |
 //! | [`known`] | what is possible with the true model |
 //! | [`estimate`], [`statistics`], [`tidy`], [`files`], [`mistake`] | smaller things |
 //!
 //! Nothing here draws or prints.
 
 pub mod cell;
+pub mod clock;
 pub mod config;
 pub mod estimate;
 pub mod files;
 pub mod grid;
 pub mod known;
+pub mod measured;
 pub mod mistake;
 pub mod plan_file;
 pub mod portrait;
+pub mod price;
 pub mod report;
 pub mod results;
+pub mod rig;
 pub mod statistics;
+pub mod store;
 pub mod studies;
+pub mod study;
 pub mod sweep;
 pub mod system;
 pub mod table1;

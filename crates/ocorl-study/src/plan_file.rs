@@ -8,6 +8,7 @@
 //! in `learner`; others need not look at it.
 
 use crate::mistake::{Mistake, Place};
+use ocorl::learn::{Memory, Settings};
 use ocorl::linalg::Blocks;
 use ocorl::system::{Bounds, Quantity};
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,21 @@ pub struct PlanFile {
     pub legs: Vec<LegTable>,
     /// What `ocorl control` and `ocorl rig` need to act as the learner would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub learner: Option<serde_json::Value>,
+    pub learner: Option<Learning>,
+}
+
+/// The learner as it was when it made the plan: enough to make its policies again, to the last bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Learning {
+    /// The text of the file that describes the system, if it does not come with the program.
+    pub file: Option<String>,
+    /// How it is learned.
+    pub settings: Settings,
+    /// Everything random is drawn below it.
+    pub seed: u64,
+    /// What it knew.
+    pub memory: Memory,
 }
 
 /// A quantity by name.
@@ -201,6 +216,11 @@ impl PlanFile {
             .try_for_each(|(i, leg)| leg.check(nx, nu).map_err(|cause| format!("leg {i}: {cause}")))
     }
 
+    /// Measurements it asks for, of all legs; of times that are decided on the way, the most.
+    pub fn asked(&self) -> usize {
+        self.legs.iter().map(|leg| leg.measure_at.len() + leg.rule.as_ref().map_or(0, |rule| rule.most)).sum()
+    }
+
     /// Numbers of the states that are angles.
     pub fn angle_indices(&self) -> Vec<usize> {
         let is = |name: &str| self.angles.iter().any(|a| a == name);
@@ -241,9 +261,4 @@ impl LegTable {
 /// Blocks as rows.
 pub(crate) fn rows(blocks: &Blocks) -> Vec<Vec<f64>> {
     blocks.iter().map(<[f64]>::to_vec).collect()
-}
-
-/// Rows as blocks of `size` numbers.
-pub(crate) fn blocks(rows: &[Vec<f64>], size: usize) -> Blocks {
-    Blocks::from_vec(rows.iter().flatten().copied().collect(), size)
 }

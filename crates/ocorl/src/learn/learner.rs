@@ -177,11 +177,7 @@ impl Learner {
         let episode = self.episode;
         observer.observe(&Event::EpisodeBegan { episode, measurements: self.data.len() });
         let followed = (0..self.starts.len()).map(|start| {
-            if episode == 0 || self.data.is_empty() {
-                Followed::Excitation
-            } else {
-                self.plan(start, observer)
-            }
+            if self.data.is_empty() { Followed::Excitation } else { self.plan(start, observer) }
         });
         self.followed = Some(followed.collect());
         observer.observe(&Event::Proposed { episode });
@@ -361,20 +357,37 @@ impl Learner {
             observer.observe(&Event::NotUpdated { episode, reason });
             return;
         }
-        if let Err(error) = self.learn(&new, observer) {
+        let stream = self.stream.child("train").index(episode);
+        if let Err(error) = self.learn(&new, episode, stream, observer) {
             observer.observe(&Event::NotUpdated { episode, reason: &error.to_string() });
         }
     }
 
+    /// Learns from measurements that no episode gave: old logs, another's data. They are the `number`-th of that kind.
+    pub fn import(
+        &mut self,
+        new: &Measurements,
+        number: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<(), ModelError> {
+        let stream = self.stream.child("import").index(number);
+        self.learn(new, self.episode, stream, observer)
+    }
+
     /// Conditions the model on `new` and trains it.
-    fn learn(&mut self, new: &Measurements, observer: &mut dyn Observer) -> Result<(), ModelError> {
-        let episode = self.episode - 1;
+    fn learn(
+        &mut self,
+        new: &Measurements,
+        episode: usize,
+        stream: Stream,
+        observer: &mut dyn Observer,
+    ) -> Result<(), ModelError> {
         let mut model = self.model.fork();
         model.update(new)?;
         self.data.append(new)?;
         observer.observe(&Event::Updated { episode, measurements: self.data.len() });
         // Trained or not, the new measurements count.
-        let trained = model.train(self.stream.child("train").index(episode));
+        let trained = model.train(stream);
         self.model = model.into();
         self.fresh = trained.is_ok();
         if let Ok(report) = &trained {

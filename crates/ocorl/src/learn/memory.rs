@@ -105,27 +105,33 @@ impl Learner {
         })
     }
 
+    /// Takes over the plans of an episode that somebody else proposed, before it observes what that gave.
+    pub fn recall_plans(&mut self, memory: &Memory) -> Result<(), LearnError> {
+        self.last = self.plans(memory.plans.clone())?;
+        Ok(())
+    }
+
+    /// Plans as they were before they were written down.
+    fn plans(&self, plans: Vec<Option<RememberedPlan>>) -> Result<Vec<Option<Plan>>, LearnError> {
+        let dims = self.task().dims();
+        if plans.len() != self.starts.len() {
+            return Err(LearnError::Memory("it has another number of initial states"));
+        }
+        let wrong = LearnError::Memory("a plan in it has the wrong shape");
+        let one = |plan: RememberedPlan| plan.plan(dims.state, dims.control).ok_or(wrong.clone());
+        plans.into_iter().map(|plan| plan.map(one).transpose()).collect()
+    }
+
     /// Becomes the learner that made a proposal; `self` must be new, with the same task, settings and stream.
     pub fn recall(&mut self, memory: Memory) -> Result<(), LearnError> {
         let Memory { episode, data, model, plans, followed } = memory;
         if !data.is_sound() || data.dims() != self.data.dims() {
             return Err(LearnError::Memory("its data are not of this system"));
         }
-        let starts = self.starts.len();
-        if plans.len() != starts || followed.len() != starts {
+        if followed.len() != self.starts.len() {
             return Err(LearnError::Memory("it has another number of initial states"));
         }
-        let dims = self.task().dims();
-        let mut last = Vec::with_capacity(starts);
-        for plan in plans {
-            last.push(match plan {
-                Some(plan) => {
-                    let why = LearnError::Memory("a plan in it has the wrong shape");
-                    Some(plan.plan(dims.state, dims.control).ok_or(why)?)
-                }
-                None => None,
-            });
-        }
+        let last = self.plans(plans)?;
         if let Some(memory) = &model {
             let mut again = self.model.fork();
             again.recall(&data, memory)?;

@@ -41,6 +41,11 @@ pub enum Outcome {
         /// When.
         time: f64,
     },
+    /// Whoever ran it says so.
+    Reported {
+        /// What.
+        what: String,
+    },
     /// The policy could not go on.
     ControllerGaveUp {
         /// When.
@@ -60,6 +65,7 @@ impl std::fmt::Display for Outcome {
             Outcome::TooManySteps { time } => write!(f, "too many steps, at t = {time:.6}"),
             Outcome::NonFinite { time } => write!(f, "not finite at t = {time:.6}"),
             Outcome::Cancelled { time } => write!(f, "cancelled at t = {time:.6}"),
+            Outcome::Reported { what } => f.write_str(what),
             Outcome::ControllerGaveUp { time, error } => {
                 write!(f, "controller gave up at t = {time:.6}: {error}")
             }

@@ -1,0 +1,133 @@
+//! Measurements as JSON.
+//!
+//! ```text
+//! { "episode": 4, "legs": [ { "start": 0, "cost": 12.3, "outcome": "completed",
+//!   "measurements": [ { "t": 0.5, "x": {"theta": 3.1, "omega": 0.0}, "u": [0.1], "x_dot": [0.0, 0.1] } ] } ] }
+//! ```
+//!
+//! With one initial state the contents of the leg may stand at the top. A vector is a list, or named.
+
+use super::{Columns, Measured, finite};
+use crate::mistake::{Mistake, Place, nearest};
+use crate::study::{End, Row};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    episode: Option<usize>,
+    legs: Option<Vec<Leg>>,
+    cost: Option<f64>,
+    outcome: Option<String>,
+    measurements: Option<Vec<Measurement>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Leg {
+    #[serde(default)]
+    start: usize,
+    cost: Option<f64>,
+    outcome: Option<String>,
+    #[serde(default)]
+    measurements: Vec<Measurement>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measurement {
+    t: f64,
+    x: Option<Vector>,
+    u: Vector,
+    x_dot: Option<Vector>,
+    asked_t: Option<f64>,
+    interval: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Vector {
+    List(Vec<f64>),
+    Named(BTreeMap<String, f64>),
+}
+
+pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured, Mistake> {
+    let document: Document = serde_json::from_str(text).map_err(|error| {
+        let at = (error.line() > 0).then(|| (error.line(), error.column()));
+        Mistake::new(format!("'{name}' is not a file of measurements"))
+            .detail("place", Place { file: name.into(), at }.to_string())
+            .detail("cause", error.to_string())
+            .hint("JSON has no NaN: leave a measurement that failed out")
+    })?;
+    let Document { episode, legs, cost, outcome, measurements } = document;
+    let legs = match (legs, measurements) {
+        (Some(_), Some(_)) => {
+            return Err(Mistake::new(format!("'{name}' has both 'legs' and 'measurements'"))
+                .detail("place", format!("{name}, key 'measurements'"))
+                .hint("with several initial states each leg has its own measurements"));
+        }
+        (Some(legs), None) => legs,
+        (None, measurements) => {
+            vec![Leg { start: 0, cost, outcome, measurements: measurements.unwrap_or_default() }]
+        }
+    };
+    let mut measured = Measured { episode, ..Measured::default() };
+    for leg in legs {
+        if leg.cost.is_some() || leg.outcome.is_some() {
+            measured.ends.push(End { start: leg.start, cost: leg.cost, outcome: leg.outcome });
+        }
+        for (i, m) in leg.measurements.into_iter().enumerate() {
+            let place = |what: &str| format!("{name}, leg {}, measurement {}, {what}", leg.start, i + 1);
+            match row(m, leg.start, columns) {
+                Ok(Some(row)) => measured.rows.push(row),
+                Ok(None) => measured.notes.push(format!("{} is skipped: it has no state", place("x"))),
+                Err((what, cause)) => {
+                    return Err(Mistake::new(format!("measurement {} refused: {cause}", i + 1))
+                        .detail("place", place(what)));
+                }
+            }
+        }
+    }
+    Ok(measured)
+}
+
+fn row(m: Measurement, start: usize, columns: &Columns) -> Result<Option<Row>, (&'static str, String)> {
+    let Measurement { t, x, u, x_dot, asked_t, interval } = m;
+    let Some(x) = x else { return Ok(None) };
+    let vector = |v: Vector, names: &[String], what: &'static str| {
+        ordered(v, names, what).map_err(|cause| (what, cause))
+    };
+    Ok(Some(Row {
+        start,
+        t: finite(t, "t").map_err(|cause| ("t", cause))?,
+        x: vector(x, &columns.states, "x")?,
+        u: vector(u, &columns.controls, "u")?,
+        x_dot: x_dot.map(|v| vector(v, &columns.states, "x_dot")).transpose()?,
+        asked_t,
+        interval,
+    }))
+}
+
+fn ordered(vector: Vector, names: &[String], what: &str) -> Result<Vec<f64>, String> {
+    let list = match vector {
+        Vector::List(list) => list,
+        Vector::Named(mut map) => {
+            let mut list = Vec::with_capacity(names.len());
+            for name in names {
+                list.push(map.remove(name).ok_or_else(|| format!("'{name}' is missing in '{what}'"))?);
+            }
+            if let Some(other) = map.keys().next() {
+                let meant = nearest(other, names.iter().map(String::as_str));
+                let hint = meant.map_or(String::new(), |m| format!("; did you mean '{m}'?"));
+                return Err(format!("'{other}' is nothing that '{what}' has{hint}"));
+            }
+            list
+        }
+    };
+    if list.len() != names.len() {
+        return Err(format!("'{what}' has {} entries, the system has {}", list.len(), names.len()));
+    }
+    let named = list.iter().zip(names);
+    named.map(|(value, name)| finite(*value, name)).collect()
+}

@@ -1,0 +1,387 @@
+//! Memory that survives: one SQLite database with an append-only list of events and a chain of checksums over them.
+//!
+//! ```text
+//! events:  seq | kind | payload (JSON) | checksum = SHA-256(checksum of the last one, seq, kind, payload) | at (UTC, not in the chain)
+//! head:    seq and checksum of the last event
+//! ```
+//!
+//! Everything else in the database follows from the events, is written in the same transaction, and can be made again from them. The
+//! journal is a write-ahead log with full synchronisation: when [`Store::append`] returns, the events are on disk. There is one writer (a
+//! lock of the kernel on `<name>.lock`) and any number of readers, which never block it. A store is checked as a whole when it is opened;
+//! a damaged one is refused, and nothing of it is changed.
+
+mod error;
+mod lock;
+
+pub use error::StoreError;
+pub use lock::Holder;
+
+use lock::Lock;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What kind of store it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// `study` or `sweep`: the database is `<name>.db`.
+    pub name: &'static str,
+    /// Number of the form; grows when tables change.
+    pub version: i64,
+    /// SQL that makes the tables that follow from the events.
+    pub tables: &'static str,
+    /// SQL from each version to the next: the first makes version 2 of version 1.
+    pub migrations: &'static [&'static str],
+}
+
+/// Who may do what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The only one who writes.
+    Write,
+    /// One of many who look.
+    Read,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its number, from 1, without gaps.
+    pub seq: u64,
+    /// What kind.
+    pub kind: String,
+    /// JSON.
+    pub payload: String,
+}
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    form: Form,
+    file: PathBuf,
+    connection: Connection,
+    access: Access,
+    /// Number of the last event, and its checksum.
+    head: (u64, String),
+    poisoned: bool,
+    _lock: Option<Lock>,
+}
+
+/// Marks the files as ours: "ocor".
+const APPLICATION: i64 = 0x6f63_6f72;
+
+const EVENTS: &str = "
+CREATE TABLE events (
+    seq      INTEGER PRIMARY KEY,
+    kind     TEXT NOT NULL,
+    payload  TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    at       TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+) STRICT;
+CREATE TABLE head (
+    one      INTEGER PRIMARY KEY CHECK (one = 1),
+    seq      INTEGER NOT NULL,
+    checksum TEXT NOT NULL
+) STRICT;
+INSERT INTO head VALUES (1, 0, '');
+CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events BEGIN
+    SELECT RAISE(ABORT, 'events are never changed');
+END;
+CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events BEGIN
+    SELECT RAISE(ABORT, 'events are never deleted');
+END;
+";
+
+impl Store {
+    /// Makes a new store in `folder`, which is made too if need be.
+    pub fn create(folder: &Path, form: Form) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(folder).map_err(|source| StoreError::io(folder, &source))?;
+        let file = folder.join(form.name).with_extension("db");
+        let lock = Lock::take(&file.with_extension("lock"))?;
+        if file.exists() && !is_blank(&file) {
+            return Err(StoreError::Exists { what: form.name, folder: folder.into() });
+        }
+        let failed = |error: &rusqlite::Error| StoreError::sqlite(form.name, &file, error, 0);
+        let mut connection = connect(&file, Access::Write).map_err(|e| failed(&e))?;
+        let make = |connection: &mut Connection| {
+            let transaction = connection.transaction()?;
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", form.version)?;
+            transaction.execute_batch(EVENTS)?;
+            transaction.execute_batch(form.tables)?;
+            transaction.commit()
+        };
+        make(&mut connection).map_err(|e| failed(&e))?;
+        let head = (0, String::new());
+        Ok(Store { form, file, connection, access: Access::Write, head, poisoned: false, _lock: Some(lock) })
+    }
+
+    /// Opens the store in `folder` and checks all of it; hands every event to `take`, in order.
+    pub fn open(
+        folder: &Path,
+        form: Form,
+        access: Access,
+        mut take: impl FnMut(Record) -> Result<(), String>,
+    ) -> Result<Self, StoreError> {
+        let file = folder.join(form.name).with_extension("db");
+        if !file.exists() {
+            return Err(StoreError::Missing { what: form.name, folder: folder.into() });
+        }
+        let lock = match access {
+            Access::Write => Some(Lock::take(&file.with_extension("lock"))?),
+            Access::Read => None,
+        };
+        let connection =
+            connect(&file, access).map_err(|error| StoreError::sqlite(form.name, &file, &error, 0))?;
+        let head = (0, String::new());
+        let mut store = Store { form, file, connection, access, head, poisoned: false, _lock: lock };
+        store.check_form()?;
+        store.check_pages()?;
+        store.read(&mut take)?;
+        Ok(store)
+    }
+
+    /// The folder it is in.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
+    }
+
+    /// The database.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// For queries; what it answers follows from the events.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Number of the last event, and its checksum: equal heads are equal histories.
+    pub fn head(&self) -> (u64, &str) {
+        (self.head.0, &self.head.1)
+    }
+
+    /// Writes events and what follows from them in one transaction; when this returns they are on disk. After a failure nothing more is
+    /// written: open it anew.
+    pub fn append(
+        &mut self,
+        events: &[(&'static str, String)],
+        follows: impl FnOnce(&Transaction<'_>, u64) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        assert!(self.access == Access::Write, "a store opened for reading is not written to");
+        if self.poisoned {
+            return Err(StoreError::Poisoned(self.file.clone()));
+        }
+        match self.write(events, follows) {
+            Ok(head) => {
+                self.head = head;
+                Ok(())
+            }
+            Err(error) => {
+                self.poisoned = true;
+                Err(self.failed(&error))
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        events: &[(&'static str, String)],
+        follows: impl FnOnce(&Transaction<'_>, u64) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<(u64, String)> {
+        let (mut seq, mut checksum) = self.head.clone();
+        let first = seq + 1;
+        let transaction = self.connection.transaction()?;
+        for (kind, payload) in events {
+            seq += 1;
+            checksum = chained(&checksum, seq, kind, payload);
+            let sql = "INSERT INTO events (seq, kind, payload, checksum) VALUES (?1, ?2, ?3, ?4)";
+            transaction.prepare_cached(sql)?.execute(params![seq.cast_signed(), kind, payload, checksum])?;
+        }
+        let sql = "UPDATE head SET seq = ?1, checksum = ?2";
+        transaction.prepare_cached(sql)?.execute(params![seq.cast_signed(), checksum])?;
+        follows(&transaction, first)?;
+        transaction.commit()?;
+        Ok((seq, checksum))
+    }
+
+    /// Runs SQL that changes what follows from the events.
+    pub fn rebuild(
+        &mut self,
+        make: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        let done = (|| {
+            let transaction = self.connection.transaction()?;
+            make(&transaction)?;
+            transaction.commit()
+        })();
+        done.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &rusqlite::Error) -> StoreError {
+        StoreError::sqlite(self.form.name, &self.file, error, self.head.0)
+    }
+
+    fn damaged(&self, record: impl Into<String>) -> StoreError {
+        let (what, file, record) = (self.form.name, self.file.clone(), record.into());
+        StoreError::Damaged { what, file, record, good: self.head.0 }
+    }
+
+    /// It is ours, and not from the future; older forms are brought up to date.
+    fn check_form(&mut self) -> Result<(), StoreError> {
+        let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let application = pragma("application_id").map_err(|error| self.failed(&error))?;
+        let theirs = pragma("user_version").map_err(|error| self.failed(&error))?;
+        if application != APPLICATION || theirs < 1 {
+            return Err(self.damaged("the file is no database of ocorl's"));
+        }
+        if theirs > self.form.version {
+            return Err(StoreError::Newer { file: self.file.clone(), theirs, ours: self.form.version });
+        }
+        if theirs < self.form.version && self.access == Access::Write {
+            let from = usize::try_from(theirs - 1).unwrap_or(0);
+            let (version, steps) = (self.form.version, self.form.migrations);
+            self.rebuild(|transaction| {
+                steps.iter().skip(from).try_for_each(|step| transaction.execute_batch(step))?;
+                transaction.pragma_update(None, "user_version", version)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_pages(&self) -> Result<(), StoreError> {
+        let said: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|error| self.failed(&error))?;
+        if said == "ok" { Ok(()) } else { Err(self.damaged(said)) }
+    }
+
+    /// Every event in order; numbers without gaps, each checksum, and the last one against the head.
+    fn read(&mut self, take: &mut impl FnMut(Record) -> Result<(), String>) -> Result<(), StoreError> {
+        let mut head = (0, String::new());
+        let outcome = each_record(&self.connection, &mut head, take);
+        self.head = head;
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(record)) => return Err(self.damaged(record)),
+            Err(error) => return Err(self.failed(&error)),
+        }
+        let stated: Option<(i64, String)> = self
+            .connection
+            .query_row("SELECT seq, checksum FROM head", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()
+            .map_err(|error| self.failed(&error))?;
+        match stated {
+            Some((seq, checksum)) if (seq.cast_unsigned(), checksum.as_str()) == self.head() => Ok(()),
+            Some((seq, _)) => {
+                Err(self.damaged(format!("{}: it is not the last; {seq} were written", self.head.0)))
+            }
+            None => Err(self.damaged("the head is gone")),
+        }
+    }
+}
+
+/// Hands out records until one is wrong; that one is described. `head` follows the good ones.
+fn each_record(
+    connection: &Connection,
+    head: &mut (u64, String),
+    take: &mut impl FnMut(Record) -> Result<(), String>,
+) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare("SELECT seq, kind, payload, checksum FROM events ORDER BY seq")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (seq, stated): (i64, String) = (row.get(0)?, row.get(3)?);
+        let (seq, expected) = (seq.cast_unsigned(), head.0 + 1);
+        if seq != expected {
+            return Ok(Some(format!("{expected}: it is missing; the next one is {seq}")));
+        }
+        let record = Record { seq, kind: row.get(1)?, payload: row.get(2)? };
+        let checksum = chained(&head.1, seq, &record.kind, &record.payload);
+        if stated != checksum {
+            let short = |text: &str| text.chars().take(8).collect::<String>();
+            let (stated, checksum) = (short(&stated), short(&checksum));
+            return Ok(Some(format!("{seq}: its checksum is {stated}, of its contents {checksum}")));
+        }
+        if let Err(cause) = take(record) {
+            return Ok(Some(format!("{seq}: {cause}")));
+        }
+        *head = (seq, checksum);
+    }
+    Ok(None)
+}
+
+/// The good records of a damaged store, from the first on; the store is not touched.
+pub fn salvage(folder: &Path, form: Form) -> Result<Vec<Record>, StoreError> {
+    let file = folder.join(form.name).with_extension("db");
+    if !file.exists() {
+        return Err(StoreError::Missing { what: form.name, folder: folder.into() });
+    }
+    let connection = connect(&file, Access::Read).map_err(|e| StoreError::sqlite(form.name, &file, &e, 0))?;
+    let (mut head, mut good) = ((0, String::new()), Vec::new());
+    // Whatever ends the list ends what can be saved.
+    let _ = each_record(&connection, &mut head, &mut |record| {
+        good.push(record);
+        Ok(())
+    });
+    Ok(good)
+}
+
+/// The checksum of an event after one with the checksum `before`.
+fn chained(before: &str, seq: u64, kind: &str, payload: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in [before, &seq.to_string(), kind, payload] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    let mut text = String::with_capacity(64);
+    for byte in hash.finalize() {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// A file that was opened and never written: a process died while it made the store.
+fn is_blank(file: &Path) -> bool {
+    let tables = connect(file, Access::Read)
+        .and_then(|c| c.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)));
+    tables.is_ok_and(|tables| tables == 0)
+}
+
+fn connect(file: &Path, access: Access) -> rusqlite::Result<Connection> {
+    let connection = match access {
+        Access::Write => Connection::open(file)?,
+        Access::Read => look(file)?,
+    };
+    connection.busy_timeout(Duration::from_secs(10))?;
+    if access == Access::Write {
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "trusted_schema", "OFF")?;
+        connection.pragma_update(None, "cell_size_check", "ON")?;
+    }
+    Ok(connection)
+}
+
+/// Opens a database for reading only; where not even the log's index can be written, as it stands.
+fn look(file: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let tried = Connection::open_with_flags(file, flags).and_then(|connection| {
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    });
+    match tried {
+        Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == rusqlite::ErrorCode::CannotOpen => {
+            let escape = |c: char| match c {
+                '%' | '?' | '#' => format!("%{:02x}", c as u32),
+                other => other.to_string(),
+            };
+            let path: String = file.to_string_lossy().chars().map(escape).collect();
+            let uri = format!("file:{path}?immutable=1");
+            Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+        }
+        other => other,
+    }
+}

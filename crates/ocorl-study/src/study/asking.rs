@@ -1,0 +1,118 @@
+//! A proposal as the file that leaves for the hardware.
+
+use crate::plan_file::{FORMAT, Learning, LegTable, Limits, Named, PlanFile, Rule, VERSION, rows};
+use crate::system::System;
+use ocorl::learn::{Intention, Proposal, Settings, Strategy};
+use ocorl::plant::Leg;
+use ocorl::system::Task;
+
+/// The file of a proposal.
+pub(super) fn plan_file(
+    system: &System,
+    settings: &Settings,
+    study: &str,
+    proposal: &mut Proposal,
+    learner: Option<Learning>,
+) -> PlanFile {
+    let task = &system.task;
+    let Proposal { episode, legs, plans } = proposal;
+    let tables =
+        legs.iter_mut().zip(plans.iter()).map(|(leg, plan)| table(task, settings, leg, plan.as_ref()));
+    PlanFile {
+        format: FORMAT.into(),
+        version: VERSION,
+        study: study.into(),
+        system: system.name.clone(),
+        episode: *episode,
+        states: task.states.iter().map(Named::from).collect(),
+        controls: task.controls.iter().map(Named::from).collect(),
+        angles: task.angles.iter().map(|&a| task.states[a].name.clone()).collect(),
+        horizon: task.horizon,
+        valid_for: task.horizon,
+        period: system.hardware.period,
+        limits: Limits::new(&task.control_bounds, system.hardware.max_rate.clone()),
+        safe_control: task.safe_control.clone(),
+        legs: tables.collect(),
+        learner,
+    }
+}
+
+/// Intervals of the table of a control that is not planned.
+const INTERVALS: usize = 200;
+
+fn table(task: &Task, settings: &Settings, leg: &mut Leg, plan: Option<&Intention>) -> LegTable {
+    let online = matches!(
+        settings.strategy,
+        Strategy::RecedingHorizon | Strategy::UncertaintyTrigger | Strategy::Oracle
+    );
+    let measure_at = leg.schedule.known().to_vec();
+    let rule = (measure_at.is_empty() && online)
+        .then(|| Rule { strategy: settings.strategy.name().into(), most: settings.measurements });
+    let (start, initial_state) = (leg.start, leg.initial_state.clone());
+    let Some(plan) = plan else {
+        let mut table = excitation(task, leg);
+        (table.measure_at, table.rule) = (measure_at, rule);
+        return table;
+    };
+    let (nx, finite) = (task.states.len(), |cost: f64| cost.is_finite().then_some(cost));
+    LegTable {
+        start,
+        initial_state,
+        times: plan.plan.times.clone(),
+        states: rows(&plan.plan.states),
+        slopes: plan.slopes.iter().map(|s| [s[..nx].to_vec(), s[nx..].to_vec()]).collect(),
+        controls: rows(&plan.plan.controls),
+        gains: plan.plan.gains.iter().map(|k| k.chunks_exact(nx).map(<[f64]>::to_vec).collect()).collect(),
+        measure_at,
+        rule,
+        planned_cost: finite(plan.planned_cost),
+        mean_cost: finite(plan.mean_cost),
+    }
+}
+
+/// A law that no plan gave, at the initial state: its value in the middle of each interval, its slopes by central differences.
+fn excitation(task: &Task, leg: &mut Leg) -> LegTable {
+    let (nx, nu, x0) = (task.states.len(), task.controls.len(), leg.initial_state.clone());
+    let node = |k: usize| task.horizon * k as f64 / INTERVALS as f64;
+    let mut at = |t: f64, x: &[f64]| {
+        let mut u = vec![0.0; nu];
+        // Where the law fails the safe control stands in.
+        match leg.policy.prepare(t, x) {
+            Ok(_) => leg.policy.control(t, x, &mut u),
+            Err(_) => u.copy_from_slice(&task.safe_control),
+        }
+        u
+    };
+    let (mut controls, mut gains) = (Vec::new(), Vec::new());
+    for k in 0..INTERVALS {
+        let t = 0.5 * (node(k) + node(k + 1));
+        controls.push(at(t, &x0));
+        let mut gain = vec![vec![0.0; nx]; nu];
+        for j in 0..nx {
+            let h = 1e-6 * (1.0 + x0[j].abs());
+            let mut shifted = |by: f64| {
+                let mut x = x0.clone();
+                x[j] += by;
+                at(t, &x)
+            };
+            let (above, below) = (shifted(h), shifted(-h));
+            for i in 0..nu {
+                gain[i][j] = (above[i] - below[i]) / (2.0 * h);
+            }
+        }
+        gains.push(gain);
+    }
+    LegTable {
+        start: leg.start,
+        initial_state: x0.clone(),
+        times: (0..=INTERVALS).map(node).collect(),
+        states: vec![x0.clone(); INTERVALS + 1],
+        slopes: vec![[vec![0.0; nx], vec![0.0; nx]]; INTERVALS],
+        controls,
+        gains,
+        measure_at: Vec::new(),
+        rule: None,
+        planned_cost: None,
+        mean_cost: None,
+    }
+}

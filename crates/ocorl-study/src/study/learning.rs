@@ -1,0 +1,149 @@
+//! The learner of a study, made again from its events.
+
+use super::event::{Created, Event, Row};
+use super::history::EpisodeHistory;
+use super::{Study, StudyError};
+use crate::plan_file::{Learning, PlanFile};
+use crate::system::System;
+use ocorl::event::Observer;
+use ocorl::learn::{LearnError, Learner, Proposal};
+use ocorl::measurements::Measurements;
+use ocorl::plant::{Executed, Reading};
+use ocorl::random::Stream;
+use ocorl::simulate::{Outcome, Trajectory};
+
+/// A learner that knows nothing yet.
+pub(super) fn new_learner(system: &System, created: &Created) -> Result<Learner, LearnError> {
+    fresh(system, &created.settings, created.seed)
+}
+
+fn fresh(system: &System, settings: &ocorl::learn::Settings, seed: u64) -> Result<Learner, LearnError> {
+    let (task, first) = (system.task.clone(), system.first_control.clone());
+    Learner::new(task, first, settings.clone(), Stream::root(seed).child("learner"))
+}
+
+/// The learner that made a plan.
+pub fn learner_of(system: &System, learning: &Learning) -> Result<Learner, LearnError> {
+    let mut learner = fresh(system, &learning.settings, learning.seed)?;
+    learner.recall(learning.memory.clone())?;
+    Ok(learner)
+}
+
+/// The runs of a plan as the learner that made it would make them: its policies, its schedules. None if the plan does not say who made it.
+pub fn legs(system: &System, plan: &PlanFile) -> Result<Option<Proposal>, LearnError> {
+    plan.learner
+        .as_ref()
+        .map(|learning| learner_of(system, learning).map(|learner| learner.proposal()))
+        .transpose()
+}
+
+impl Study {
+    /// What has been learned, made again from the events if need be: from what was written down with the last proposal, or, if something that
+    /// was learned from before it has changed since, from the beginning.
+    pub fn learner(&mut self) -> Result<&mut Learner, StudyError> {
+        if self.learner.is_none() {
+            let learner = match self.since_last_proposal()? {
+                Some(learner) => learner,
+                None => self.learned_anew(&mut ())?,
+            };
+            self.learner = Some(learner);
+        }
+        Ok(self.learner.as_mut().expect("it was just made"))
+    }
+
+    fn since_last_proposal(&self) -> Result<Option<Learner>, StudyError> {
+        let history = self.history();
+        let Some(last) = history.episodes.last().filter(|_| !history.rewritten) else { return Ok(None) };
+        let Some(learning) = &last.plan.learner else { return Ok(None) };
+        let mut learner = learner_of(self.system(), learning)?;
+        if last.closed.is_some() {
+            learner.observe(&executed(last), &mut ());
+        }
+        Ok(Some(learner))
+    }
+
+    /// Everything once more, in order.
+    pub fn learned_anew(&self, observer: &mut dyn Observer) -> Result<Learner, StudyError> {
+        let history = self.history();
+        let mut learner = new_learner(self.system(), self.created())?;
+        let mut imports = history.imports.iter().enumerate().peekable();
+        let mut import = |learner: &mut Learner, before: usize, observer: &mut dyn Observer| {
+            while let Some((number, (_, imported))) = imports.next_if(|(_, (at, _))| *at <= before) {
+                let data = self.measurements(&imported.rows)?;
+                learner.import(&data, number, observer)?;
+            }
+            Ok::<(), StudyError>(())
+        };
+        for episode in &history.episodes {
+            import(&mut learner, episode.episode, observer)?;
+            if let Some(learning) = &episode.plan.learner {
+                learner.recall_plans(&learning.memory)?;
+            }
+            if episode.closed.is_some() {
+                learner.observe(&executed(episode), observer);
+            } else if let Some(learning) = &episode.plan.learner {
+                // Pending: it follows what was proposed.
+                learner.recall(learning.memory.clone())?;
+            }
+        }
+        import(&mut learner, usize::MAX, observer)?;
+        Ok(learner)
+    }
+
+    /// What no episode gave, as data.
+    fn measurements(&self, rows: &[Row]) -> Result<Measurements, StudyError> {
+        let task = &self.system().task;
+        let mut data = Measurements::new(self.created().settings.model_dims(task));
+        for row in rows {
+            let Row { t, x, x_dot, .. } = row;
+            let derivative = x_dot.as_deref().unwrap_or_default();
+            data.push(*t, x, &reading(row).inputs(), derivative, &task.noise_std)
+                .map_err(|error| StudyError::Model(error.into()))?;
+        }
+        Ok(data)
+    }
+
+    /// Lets the learner, if there is one, know what has happened.
+    pub(super) fn learn_from(&mut self, events: &[Event]) {
+        if self.history.rewritten {
+            self.learner = None;
+            return;
+        }
+        for event in events {
+            if let (Event::Closed(closed), Some(learner)) = (event, &mut self.learner) {
+                learner.observe(&executed(&self.history.episodes[closed.episode]), &mut ());
+            }
+        }
+    }
+}
+
+/// What an episode gave, leg after leg; nothing if it is not learned from.
+pub(super) fn executed(episode: &EpisodeHistory) -> Vec<Executed> {
+    let ends: Vec<_> = episode.told.iter().flat_map(|told| &told.ends).collect();
+    let leg = |start: usize| {
+        let end = ends.iter().rev().find(|end| end.start == start);
+        let outcome = match end.and_then(|end| end.outcome.as_deref()) {
+            None | Some("completed") => Outcome::Completed,
+            Some(other) => Outcome::Reported { what: other.into() },
+        };
+        let mine = episode.rows.iter().filter(|row| row.start == start && episode.is_used());
+        Executed {
+            outcome,
+            cost: end.and_then(|end| end.cost).unwrap_or(f64::NAN),
+            readings: mine.map(reading).collect(),
+            synchronizations: Vec::new(),
+            trajectory: Trajectory::default(),
+        }
+    };
+    episode.plan.legs.iter().map(|table| leg(table.start)).collect()
+}
+
+fn reading(row: &Row) -> Reading {
+    Reading {
+        time: row.t,
+        state: row.x.clone(),
+        control: row.u.clone(),
+        derivative: row.x_dot.clone().unwrap_or_default(),
+        interval: row.interval,
+    }
+}

@@ -1,0 +1,502 @@
+//! A study: a learner with a memory that survives anything. Ask for the next episode, run it, tell what was measured; today, tomorrow, from
+//! another process.
+//!
+//! ```no_run
+//! use ocorl_study::study::{Study, Telling};
+//! use ocorl_study::{measured::Measured, price::Prices, system::System};
+//! use std::path::Path;
+//!
+//! let system = System::find("pendulum")?;
+//! let mut study = Study::create(Path::new("lab"), &system, system.settings.clone(), 0, Prices::default())?;
+//! while let Some(plan) = study.ask(&mut ())? {            // the same plan again after a crash
+//!     std::fs::write("plan.json", plan.text())?;          // … run it …
+//!     let measured = Measured::load(Path::new("measured.csv"), &study.columns())?;
+//!     study.tell(None, measured, "measured.csv", Telling::Whole)?;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | file | holds |
+//! |---|---|
+//! | `event` | what can happen, as it is written down |
+//! | `history` | what follows from that |
+//! | `tables` | the same as tables of the database |
+//! | `asking` | a proposal as a file |
+//! | `telling` | what is told, looked at before it is kept |
+//! | `learning` | the learner made again |
+//! | `status` | what a study knows, and what to do next |
+
+mod asking;
+mod event;
+mod history;
+mod learning;
+mod status;
+mod tables;
+mod telling;
+
+pub use event::{Closed, CostFrom, Created, End, Event, Imported, Marked, Proposed, Row, Status, Told};
+pub use history::{EpisodeHistory, History};
+pub use learning::{learner_of, legs};
+pub use status::{Overview, Verdict};
+pub use tables::FORM;
+pub use telling::Against;
+
+use crate::measured::{Columns, Measured};
+use crate::mistake::Mistake;
+use crate::plan_file::{Learning, PlanFile};
+use crate::price::Prices;
+use crate::store::{Access, Record, Store, StoreError};
+use crate::system::System;
+use ocorl::event::Observer;
+use ocorl::learn::{LearnError, Learner, Proposal, Settings};
+use ocorl::model::ModelError;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why a study does not do what it is asked. Nothing was changed, unless it says so.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StudyError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What was asked or told.
+    #[error(transparent)]
+    Refused(#[from] Mistake),
+    /// The learner.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// The model, from data that were imported.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// What a `tell` does beside keeping the measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// The episode is over.
+    Whole,
+    /// More will come.
+    More,
+    /// What was told of the episode before is replaced.
+    Correct,
+}
+
+/// What became of a `tell`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    /// Of which episode.
+    pub episode: usize,
+    /// Measurements that are new.
+    pub stored: usize,
+    /// Measurements that were told before.
+    pub known: usize,
+    /// What became of what was asked.
+    pub against: Against,
+    /// The end of the episode, if it is over.
+    pub closed: Option<Closed>,
+    /// What was unusual.
+    pub notes: Vec<String>,
+}
+
+/// A study on disk.
+pub struct Study {
+    store: Store,
+    history: History,
+    system: System,
+    /// What has been learned; none until somebody needs it.
+    learner: Option<Learner>,
+}
+
+impl Study {
+    /// Begins a study in `folder`.
+    pub fn create(
+        folder: &Path,
+        system: &System,
+        settings: Settings,
+        seed: u64,
+        prices: Prices,
+    ) -> Result<Self, StudyError> {
+        if let Some(cause) = prices.mistake() {
+            return Err(Mistake::new(cause).into());
+        }
+        let created = Created {
+            version: env!("CARGO_PKG_VERSION").into(),
+            system: system.name.clone(),
+            file: system.file.clone(),
+            settings,
+            seed,
+            prices,
+        };
+        // Finds out whether learning can begin at all.
+        learning::new_learner(system, &created)?;
+        let mut store = Store::create(folder, FORM)?;
+        let event = Event::Created(Box::new(created));
+        let view = tables::named_view(&system.task);
+        store.append(&[event.written()], |transaction, _| transaction.execute_batch(&view))?;
+        let mut history = History::default();
+        history.take(event).map_err(Mistake::new)?;
+        Ok(Study { store, history, system: system.clone(), learner: None })
+    }
+
+    /// Opens the study in `folder`, to look or to go on.
+    pub fn open(folder: &Path, access: Access) -> Result<Self, StudyError> {
+        let mut history = History::default();
+        let take =
+            |record: Record| Event::read(&record.kind, &record.payload).and_then(|event| history.take(event));
+        let store = Store::open(folder, FORM, access, take)?;
+        let Some(created) = &history.created else {
+            // A process died between making the file and writing the first event.
+            return Err(StoreError::Missing { what: FORM.name, folder: folder.into() }.into());
+        };
+        let system = System::restore(&created.system, created.file.as_deref())?;
+        Ok(Study { store, history, system, learner: None })
+    }
+
+    /// Opens the study in `folder` to go on, or begins it. One that is there must be of the same system, settings and seed.
+    pub fn open_or_create(
+        folder: &Path,
+        system: &System,
+        settings: &Settings,
+        seed: u64,
+        prices: Prices,
+    ) -> Result<Self, StudyError> {
+        match Study::open(folder, Access::Write) {
+            Err(StudyError::Store(StoreError::Missing { .. })) => {
+                Study::create(folder, system, settings.clone(), seed, prices)
+            }
+            Ok(study) => {
+                let created = study.created();
+                let same = created.system == system.name
+                    && created.file == system.file
+                    && created.settings == *settings
+                    && created.seed == seed;
+                if same {
+                    return Ok(study);
+                }
+                let name = folder.display();
+                Err(Mistake::new(format!(
+                    "'{name}' holds a study of another system, other settings or another seed"
+                ))
+                .detail("there", format!("{}, seed {}", created.system, created.seed))
+                .hint("give another folder")
+                .into())
+            }
+            other => other,
+        }
+    }
+
+    /// All events, folded.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// How it began.
+    pub fn created(&self) -> &Created {
+        self.history.created.as_deref().expect("a study has begun")
+    }
+
+    /// What is learned.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// The store, for queries.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The names in files of measurements.
+    pub fn columns(&self) -> Columns {
+        Columns::of(&self.system.task)
+    }
+
+    /// The next episode: the pending one, to the byte, or a new one. None when the study is over.
+    pub fn ask(&mut self, observer: &mut dyn Observer) -> Result<Option<Arc<PlanFile>>, StudyError> {
+        if let Some(pending) = self.history.pending() {
+            return Ok(Some(pending.plan.clone()));
+        }
+        if self.over().is_some() {
+            return Ok(None);
+        }
+        self.learner()?;
+        let created = self.created().clone();
+        let name = self.name();
+        let learner = self.learner.as_mut().expect("the learner was just made");
+        let mut proposal = learner.propose(observer);
+        let small = learner.data().len() <= created.settings.model.exact_limit;
+        let memory = learner.memory().filter(|_| small);
+        let learning = memory.map(|memory| Learning {
+            file: created.file.clone(),
+            settings: created.settings.clone(),
+            seed: created.seed,
+            memory,
+        });
+        let plan = asking::plan_file(&self.system, &created.settings, &name, &mut proposal, learning);
+        let event = Event::Proposed(Box::new(Proposed { episode: proposal.episode, plan }));
+        self.keep(&[event])?;
+        Ok(self.history.pending().map(|pending| pending.plan.clone()))
+    }
+
+    /// The pending episode, to be run here; asked for first if need be.
+    pub fn proposal(&mut self, observer: &mut dyn Observer) -> Result<Option<Proposal>, StudyError> {
+        if self.ask(observer)?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(self.learner()?.proposal()))
+    }
+
+    /// Keeps what was measured. When this returns, it is on disk.
+    pub fn tell(
+        &mut self,
+        episode: Option<usize>,
+        measured: Measured,
+        source: &str,
+        how: Telling,
+    ) -> Result<Receipt, StudyError> {
+        let Measured { rows, ends, episode: stated, mut notes } = measured;
+        let episode = self.told_episode(episode.or(stated), how)?;
+        let known = self.history.episodes[episode].clone();
+        let (mut rows, moved) = telling::checked(&self.system.task, known.plan.legs.len(), rows)?;
+        notes.extend(moved);
+        Self::fit(&rows)?;
+        if let Some(end) = ends.iter().find(|end| end.start >= known.plan.legs.len()) {
+            return Err(refused(format!(
+                "the end of a run from initial state {}, which the plan has not",
+                end.start
+            )));
+        }
+        telling::match_asked(&known.plan, &mut rows);
+        let (new, again) =
+            if how == Telling::Correct { (rows, 0) } else { telling::new_rows(&known.rows, rows)? };
+        if known.closed.is_some() && how != Telling::Correct {
+            return told_again(&known, &new, again, &ends, notes);
+        }
+        let told = Told { episode, rows: new, ends, source: source.into(), notes: notes.clone() };
+        let mut after = known.clone();
+        let stored = told.rows.len();
+        if how == Telling::Correct {
+            after.rows.clone_from(&told.rows);
+            after.told = vec![told.clone()];
+        } else {
+            after.rows.extend(told.rows.iter().cloned());
+            history::sort(&mut after.rows);
+            after.told.push(told.clone());
+        }
+        if after.rows.is_empty() {
+            return Err(Mistake::new("there is no measurement in it")
+                .detail("note", "nothing was stored")
+                .hint(format!("an episode that gave nothing: ocorl study fail {}", self.folder()))
+                .into());
+        }
+        // Times are matched over all that is known of the episode, so that two halves count as one whole.
+        let against = telling::match_asked(&known.plan, &mut after.rows);
+        let closed = (how != Telling::More || known.closed.is_some()).then(|| {
+            let status = if against.missed > 0 { Status::Partial } else { Status::Complete };
+            self.closing(&after, status)
+        });
+        let event = if how == Telling::Correct { Event::Corrected(told) } else { Event::Told(told) };
+        let events: Vec<Event> = std::iter::once(event).chain(closed.clone().map(Event::Closed)).collect();
+        self.keep(&events)?;
+        Ok(Receipt { episode, stored, known: again, against, closed, notes })
+    }
+
+    /// Which episode a `tell` is about.
+    fn told_episode(&self, episode: Option<usize>, how: Telling) -> Result<usize, StudyError> {
+        let pending = self.history.pending().map(|p| p.episode);
+        let Some(episode) = episode.or(pending) else {
+            return Err(Mistake::new("no episode is pending")
+                .detail("note", "nothing was stored")
+                .hint(format!(
+                    "ask for one: ocorl study ask {0}; or for old logs: ocorl study import {0} FILE",
+                    self.folder()
+                ))
+                .into());
+        };
+        let Some(known) = self.history.episodes.get(episode) else {
+            let last = self.history.episodes.len();
+            return Err(refused(format!("there is no episode {episode}; {last} were asked for")));
+        };
+        let discarded = known.closed.as_ref().is_some_and(|c| c.status == Status::Discarded);
+        if discarded && how != Telling::Correct {
+            return Err(refused(format!("episode {episode} was discarded")));
+        }
+        Ok(episode)
+    }
+
+    /// Measurements must be of what is learned.
+    fn fit(rows: &[Row]) -> Result<(), StudyError> {
+        match rows.iter().find(|row| row.x_dot.is_none()) {
+            Some(row) => Err(Mistake::new(format!("the measurement at t = {} has no derivative", row.t))
+                .detail("note", "nothing was stored")
+                .hint("this study learns from derivatives: give the columns that end in _dot")
+                .into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The end of an episode.
+    fn closing(&self, episode: &EpisodeHistory, status: Status) -> Closed {
+        let ends: Vec<&End> = episode.told.iter().flat_map(|told| &told.ends).collect();
+        let (mut costs, mut from, mut outcomes) = (Vec::new(), CostFrom::Reported, Vec::new());
+        for leg in &episode.plan.legs {
+            let end = ends.iter().rev().find(|end| end.start == leg.start).copied();
+            let rows: Vec<&Row> = episode.rows.iter().filter(|row| row.start == leg.start).collect();
+            let (cost, source) = telling::cost_of(&self.system.task, &leg.initial_state, &rows, end);
+            costs.push(cost);
+            if source != CostFrom::Reported && from != CostFrom::Unknown {
+                from = source;
+            }
+            outcomes.extend(end.and_then(|end| end.outcome.clone()));
+        }
+        let all: Option<Vec<f64>> = costs.into_iter().collect();
+        let cost = all.map(|all| all.iter().sum::<f64>() / all.len() as f64);
+        let outcome = match status {
+            Status::Failed | Status::Discarded => episode.reason.clone().unwrap_or_default(),
+            _ if outcomes.is_empty() => "not reported".into(),
+            _ => outcomes.join("; "),
+        };
+        Closed {
+            episode: episode.episode,
+            status,
+            outcome,
+            cost,
+            cost_from: from,
+            measured: episode.rows.len(),
+            asked: episode.plan.asked(),
+        }
+    }
+
+    /// The pending episode failed; what was measured until then counts.
+    pub fn fail(&mut self, episode: Option<usize>, reason: &str) -> Result<Closed, StudyError> {
+        let pending = self.history.pending().map(|p| p.episode);
+        match (pending, episode) {
+            (Some(pending), episode) if episode.is_none_or(|e| e == pending) => {
+                self.mark(pending, reason, Event::Failed, Status::Failed)
+            }
+            (_, Some(episode)) if episode < self.history.episodes.len() => {
+                Err(Mistake::new(format!("episode {episode} is over already"))
+                    .hint("one that is not to be learned from: ocorl study discard")
+                    .into())
+            }
+            (_, Some(episode)) => Err(refused(format!("there is no episode {episode}"))),
+            (None, None) => Err(refused("no episode is pending".into())),
+            (Some(_), None) => unreachable!("the first case takes it"),
+        }
+    }
+
+    /// An episode, over or not, is not to be learned from.
+    pub fn discard(&mut self, episode: usize, reason: &str) -> Result<Closed, StudyError> {
+        match self.history.episodes.get(episode) {
+            None => Err(refused(format!("there is no episode {episode}"))),
+            Some(known) => match &known.closed {
+                // Twice is harmless.
+                Some(closed) if closed.status == Status::Discarded => Ok(closed.clone()),
+                _ => self.mark(episode, reason, Event::Discarded, Status::Discarded),
+            },
+        }
+    }
+
+    fn mark(
+        &mut self,
+        episode: usize,
+        reason: &str,
+        event: fn(Marked) -> Event,
+        status: Status,
+    ) -> Result<Closed, StudyError> {
+        let mut after = self.history.episodes[episode].clone();
+        after.reason = Some(reason.into());
+        let closed = self.closing(&after, status);
+        self.keep(&[event(Marked { episode, reason: reason.into() }), Event::Closed(closed.clone())])?;
+        Ok(closed)
+    }
+
+    /// Learns from measurements that no episode of this study gave. Returns how many were new.
+    pub fn import(&mut self, measured: Measured, source: &str) -> Result<usize, StudyError> {
+        let task = self.system.task.clone();
+        let mut rows = measured.rows;
+        // Old logs have times of their own.
+        let times: Vec<f64> = rows.iter().map(|row| row.t).collect();
+        for row in &mut rows {
+            (row.start, row.asked_t) = (0, None);
+            if row.t.is_finite() {
+                row.t = 0.0;
+            }
+        }
+        for (i, row) in rows.iter_mut().enumerate() {
+            telling::checked(&task, 1, vec![row.clone()]).map_err(|mistake| Mistake {
+                message: mistake.message.replace("1 of 1", &format!("{} of {}", i + 1, times.len())),
+                ..mistake
+            })?;
+            row.t = times[i];
+        }
+        Self::fit(&rows)?;
+        let known: Vec<Row> = self.history.imports.iter().flat_map(|(_, i)| i.rows.clone()).collect();
+        let (new, _) = telling::new_rows(&known, rows)?;
+        if new.is_empty() {
+            return Ok(0);
+        }
+        let count = new.len();
+        self.keep(&[Event::Imported(Imported { rows: new, source: source.into() })])?;
+        Ok(count)
+    }
+
+    /// Writes something down.
+    pub fn note(&mut self, text: &str) -> Result<(), StudyError> {
+        self.keep(&[Event::Note(text.into())])
+    }
+
+    /// Writes events, then takes them in: memory never knows more than the disk.
+    fn keep(&mut self, events: &[Event]) -> Result<(), StudyError> {
+        let written: Vec<(&'static str, String)> = events.iter().map(Event::written).collect();
+        self.store.append(&written, |transaction, first| {
+            (first..).zip(events).try_for_each(|(seq, event)| tables::follow(transaction, seq, event))
+        })?;
+        for event in events {
+            self.history.take(event.clone()).map_err(Mistake::new)?;
+        }
+        self.learn_from(events);
+        Ok(())
+    }
+
+    /// A short name for messages.
+    fn folder(&self) -> String {
+        self.store.folder().display().to_string()
+    }
+
+    /// Name of the folder and the beginning of the first checksum: tells studies apart, and is the same wherever it is made.
+    fn name(&self) -> String {
+        let first =
+            self.store
+                .connection()
+                .query_row("SELECT checksum FROM events WHERE seq = 1", [], |row| row.get::<_, String>(0));
+        first.unwrap_or_default().chars().take(12).collect()
+    }
+}
+
+/// The same once more is harmless; anything else comes too late.
+fn told_again(
+    known: &EpisodeHistory,
+    new: &[Row],
+    again: usize,
+    ends: &[End],
+    notes: Vec<String>,
+) -> Result<Receipt, StudyError> {
+    let said = |end: &End| known.told.iter().flat_map(|told| &told.ends).any(|other| other == end);
+    if !new.is_empty() || !ends.iter().all(said) {
+        return Err(Mistake::new(format!(
+            "episode {} is over, and this is not what was told of it",
+            known.episode
+        ))
+        .detail("note", "nothing was stored")
+        .hint("to replace what was told: ocorl study tell --correct")
+        .into());
+    }
+    let against = telling::match_asked(&known.plan, &mut known.rows.clone());
+    let closed = known.closed.clone();
+    Ok(Receipt { episode: known.episode, stored: 0, known: again, against, closed, notes })
+}
+
+fn refused(message: String) -> StudyError {
+    Mistake::new(message).detail("note", "nothing was stored").into()
+}

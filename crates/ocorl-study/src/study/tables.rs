@@ -1,0 +1,148 @@
+//! The tables of a study's database that follow from its events: for people with SQL, and for whoever draws.
+
+use super::event::{Event, Row, Status};
+use crate::plan_file::PlanFile;
+use crate::store::Form;
+use ocorl::system::Task;
+use rusqlite::{Transaction, params};
+use std::fmt::Write;
+
+/// The form of a study's database.
+pub const FORM: Form = Form { name: "study", version: 1, tables: TABLES, migrations: &[] };
+
+const TABLES: &str = "
+CREATE TABLE episodes (
+    episode      INTEGER PRIMARY KEY,
+    status       TEXT NOT NULL,
+    planned_cost REAL,
+    mean_cost    REAL,
+    cost         REAL,
+    cost_from    TEXT,
+    outcome      TEXT,
+    asked        INTEGER NOT NULL,
+    measured     INTEGER NOT NULL,
+    reason       TEXT,
+    proposed_seq INTEGER NOT NULL,
+    closed_seq   INTEGER
+) STRICT;
+CREATE TABLE measurements (
+    episode  INTEGER,
+    start    INTEGER NOT NULL,
+    number   INTEGER NOT NULL,
+    t        REAL NOT NULL,
+    asked_t  REAL,
+    x        TEXT NOT NULL,
+    u        TEXT NOT NULL,
+    x_dot    TEXT,
+    duration REAL,
+    used     INTEGER NOT NULL,
+    seq      INTEGER NOT NULL
+) STRICT;
+CREATE INDEX measurements_by_episode ON measurements (episode, start, t);
+";
+
+/// A view of the measurements with the names of the states and controls as columns.
+pub(super) fn named_view(task: &Task) -> String {
+    let mut columns = String::from("episode, start, t");
+    let quote = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    for (vector, quantities, suffix) in
+        [("x", &task.states, ""), ("u", &task.controls, ""), ("x_dot", &task.states, "_dot")]
+    {
+        for (i, quantity) in quantities.iter().enumerate() {
+            let name = quote(&format!("{}{suffix}", quantity.name));
+            let _ = write!(columns, ",\n    json_extract({vector}, '$[{i}]') AS {name}");
+        }
+    }
+    format!("CREATE VIEW data AS SELECT {columns},\n    asked_t, used\nFROM measurements;")
+}
+
+/// Writes what follows from an event numbered `seq`.
+pub(super) fn follow(transaction: &Transaction<'_>, seq: u64, event: &Event) -> rusqlite::Result<()> {
+    let seq = seq.cast_signed();
+    match event {
+        Event::Proposed(proposed) => {
+            let (planned, mean) = costs(&proposed.plan);
+            let asked = proposed.plan.asked();
+            let sql = "INSERT INTO episodes (episode, status, planned_cost, mean_cost, asked, measured, proposed_seq)
+                       VALUES (?1, 'pending', ?2, ?3, ?4, 0, ?5)";
+            transaction.prepare_cached(sql)?.execute(params![
+                count(proposed.episode),
+                planned,
+                mean,
+                count(asked),
+                seq
+            ])?;
+        }
+        Event::Told(told) => rows(transaction, Some(told.episode), &told.rows, seq)?,
+        Event::Corrected(told) => {
+            let sql = "DELETE FROM measurements WHERE episode = ?1";
+            transaction.prepare_cached(sql)?.execute([count(told.episode)])?;
+            rows(transaction, Some(told.episode), &told.rows, seq)?;
+        }
+        Event::Imported(imported) => rows(transaction, None, &imported.rows, seq)?,
+        Event::Failed(marked) | Event::Discarded(marked) => {
+            let sql = "UPDATE episodes SET reason = ?2 WHERE episode = ?1";
+            transaction.prepare_cached(sql)?.execute(params![count(marked.episode), marked.reason])?;
+        }
+        Event::Closed(closed) => {
+            let sql =
+                "UPDATE episodes SET status = ?2, cost = ?3, cost_from = ?4, outcome = ?5, measured = ?6,
+                       closed_seq = ?7 WHERE episode = ?1";
+            transaction.prepare_cached(sql)?.execute(params![
+                count(closed.episode),
+                closed.status.name(),
+                closed.cost,
+                closed.cost_from.name(),
+                closed.outcome,
+                count(closed.measured),
+                seq
+            ])?;
+            let sql = "UPDATE measurements SET used = ?2 WHERE episode = ?1";
+            let used = closed.status != Status::Discarded;
+            transaction.prepare_cached(sql)?.execute(params![count(closed.episode), used])?;
+        }
+        Event::Created(_) | Event::Note(_) => {}
+    }
+    Ok(())
+}
+
+fn rows(
+    transaction: &Transaction<'_>,
+    episode: Option<usize>,
+    rows: &[Row],
+    seq: i64,
+) -> rusqlite::Result<()> {
+    let sql =
+        "INSERT INTO measurements (episode, start, number, t, asked_t, x, u, x_dot, duration, used, seq)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10)";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let json = |vector: &Vec<f64>| serde_json::to_string(vector).unwrap_or_default();
+    for (number, row) in rows.iter().enumerate() {
+        statement.execute(params![
+            episode.map(count),
+            count(row.start),
+            count(number),
+            row.t,
+            row.asked_t,
+            json(&row.x),
+            json(&row.u),
+            row.x_dot.as_ref().map(json),
+            row.interval,
+            seq
+        ])?;
+    }
+    Ok(())
+}
+
+/// Mean over the legs of what is planned, and of what the mean model's plan costs.
+fn costs(plan: &PlanFile) -> (Option<f64>, Option<f64>) {
+    let mean = |of: fn(&crate::plan_file::LegTable) -> Option<f64>| {
+        let each: Option<Vec<f64>> = plan.legs.iter().map(of).collect();
+        each.map(|v| v.iter().sum::<f64>() / v.len() as f64)
+    };
+    (mean(|leg| leg.planned_cost), mean(|leg| leg.mean_cost))
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

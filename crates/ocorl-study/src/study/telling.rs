@@ -1,0 +1,186 @@
+//! What is told, looked at before it is kept: every number, every time, against what was asked.
+
+use super::event::{CostFrom, End, Row};
+use super::history::sort;
+use crate::mistake::Mistake;
+use crate::plan_file::PlanFile;
+use ocorl::linalg::Points;
+use ocorl::system::Task;
+
+/// Times that are off by less than this part of the horizon are moved to where they belong.
+const SNAP: f64 = 1e-9;
+/// Measurements that are off by less than this part of the horizon are on time.
+const ON_TIME: f64 = 1e-6;
+/// Limits may be passed by this much (relative): rounding, not a mistake.
+const ROUNDING: f64 = 1e-9;
+
+/// What became of what was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Against {
+    /// Measured when asked.
+    pub on_time: usize,
+    /// Measured, at another time than asked.
+    pub late: usize,
+    /// Asked and not measured.
+    pub missed: usize,
+    /// Measured without being asked.
+    pub extra: usize,
+}
+
+/// Checks every number of `rows`, moves times that are off by rounding, and puts the rows in order.
+pub(super) fn checked(
+    task: &Task,
+    legs: usize,
+    mut rows: Vec<Row>,
+) -> Result<(Vec<Row>, Vec<String>), Mistake> {
+    let (count, mut notes) = (rows.len(), Vec::new());
+    for (i, row) in rows.iter_mut().enumerate() {
+        let snapped = row_checked(task, legs, row).map_err(|cause| {
+            Mistake::new(format!("measurement {} of {count} refused: {cause}", i + 1))
+                .detail("note", format!("none of the {count} was stored"))
+        })?;
+        notes.extend(snapped.map(|note| format!("measurement {}: {note}", i + 1)));
+    }
+    sort(&mut rows);
+    Ok((rows, notes))
+}
+
+/// One row; what was moved, if something was.
+fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>, String> {
+    let dims = task.dims();
+    let empty = Vec::new();
+    let x_dot = row.x_dot.as_ref().unwrap_or(&empty);
+    for (what, vector, names, expected) in [
+        ("x", &row.x, &task.states, dims.state),
+        ("u", &row.u, &task.controls, dims.control),
+        ("x_dot", x_dot, &task.states, if row.x_dot.is_some() { dims.state } else { 0 }),
+    ] {
+        if vector.len() != expected {
+            return Err(format!("'{what}' has {} entries, the system has {expected}", vector.len()));
+        }
+        if let Some(j) = vector.iter().position(|v| !v.is_finite()) {
+            return Err(format!("{what}[{j}] ('{}') is {} at t = {}", names[j].name, vector[j], row.t));
+        }
+    }
+    if !row.t.is_finite() || row.asked_t.is_some_and(|t| !t.is_finite()) {
+        return Err(format!("its time is {}", row.t));
+    }
+    if row.interval.is_some_and(|i| !(i > 0.0 && i.is_finite())) {
+        return Err("its interval must be positive and finite".into());
+    }
+    if row.start >= legs {
+        return Err(format!("it starts from initial state {}; the plan has {legs}", row.start));
+    }
+    for (vector, names, bounds) in
+        [(&row.x, &task.states, &task.state_bounds), (&row.u, &task.controls, &task.control_bounds)]
+    {
+        for (j, value) in vector.iter().enumerate() {
+            let (lower, upper) = (bounds.lower[j], bounds.upper[j]);
+            let room = |limit: f64| if limit.is_finite() { ROUNDING * (1.0 + limit.abs()) } else { 0.0 };
+            if *value < lower - room(lower) || *value > upper + room(upper) {
+                let name = &names[j].name;
+                return Err(format!(
+                    "'{name}' = {value} lies outside its limits [{lower}, {upper}] at t = {}",
+                    row.t
+                ));
+            }
+        }
+    }
+    let (horizon, time) = (task.horizon, row.t);
+    if time < -SNAP * horizon || time > horizon * (1.0 + SNAP) {
+        return Err(format!("t = {time} lies outside the episode [0, {horizon}]"));
+    }
+    row.t = time.clamp(0.0, horizon);
+    Ok((row.t != time).then(|| format!("t = {time} counts as {}", row.t)))
+}
+
+/// Gives each row the time it was asked for: the nearest pairs first.
+pub(super) fn match_asked(plan: &PlanFile, rows: &mut [Row]) -> Against {
+    let mut against = Against::default();
+    for leg in &plan.legs {
+        let mine: Vec<usize> = (0..rows.len()).filter(|&i| rows[i].start == leg.start).collect();
+        if leg.rule.is_some() {
+            against.on_time += mine.len();
+            continue;
+        }
+        let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
+        for &i in &mine {
+            // Each row can only be a neighbour of where it would stand among the asked times.
+            let near = leg.measure_at.partition_point(|&t| t < rows[i].t);
+            for a in near.saturating_sub(NEIGHBOURS)..(near + NEIGHBOURS).min(leg.measure_at.len()) {
+                pairs.push(((rows[i].t - leg.measure_at[a]).abs(), i, a));
+            }
+        }
+        pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+        let mut free = vec![true; leg.measure_at.len()];
+        for &i in &mine {
+            rows[i].asked_t = None;
+        }
+        for (distance, i, a) in pairs {
+            if free[a] && rows[i].asked_t.is_none() {
+                free[a] = false;
+                rows[i].asked_t = Some(leg.measure_at[a]);
+                if distance <= ON_TIME * plan.horizon { against.on_time += 1 } else { against.late += 1 }
+            }
+        }
+        against.extra += mine.iter().filter(|&&i| rows[i].asked_t.is_none()).count();
+        against.missed += free.iter().filter(|free| **free).count();
+    }
+    against
+}
+
+/// Asked times on each side of a measurement that it may belong to.
+const NEIGHBOURS: usize = 8;
+
+/// What was measured already, and what is new; a measurement that contradicts one that is there is named.
+pub(super) fn new_rows(known: &[Row], told: Vec<Row>) -> Result<(Vec<Row>, usize), Mistake> {
+    let same_place = |a: &Row, b: &Row| a.start == b.start && a.t.to_bits() == b.t.to_bits();
+    let same = |a: &Row, b: &Row| (&a.x, &a.u, &a.x_dot, a.interval) == (&b.x, &b.u, &b.x_dot, b.interval);
+    let (mut new, mut again) = (Vec::new(), 0);
+    let mut left: Vec<&Row> = known.iter().collect();
+    for row in told {
+        let there: Vec<usize> = (0..left.len()).filter(|&i| same_place(left[i], &row)).collect();
+        match (there.iter().find(|&&i| same(left[i], &row)), there.first()) {
+            (Some(&i), _) => {
+                left.swap_remove(i);
+                again += 1;
+            }
+            (None, Some(_)) => {
+                return Err(Mistake::new(format!(
+                    "the measurement at t = {} was told before with other values",
+                    row.t
+                ))
+                .detail("note", "nothing was stored")
+                .hint("to replace what was told: ocorl study tell --correct"));
+            }
+            (None, None) => new.push(row),
+        }
+    }
+    Ok((new, again))
+}
+
+/// C(π, f*) of a leg: as reported, or by the trapezoidal rule over what was measured, from x(0) to T.
+pub(super) fn cost_of(
+    task: &Task,
+    initial_state: &[f64],
+    rows: &[&Row],
+    end: Option<&End>,
+) -> (Option<f64>, CostFrom) {
+    if let Some(cost) = end.and_then(|end| end.cost) {
+        return (Some(cost), CostFrom::Reported);
+    }
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return (None, CostFrom::Unknown) };
+    let mut moments: Vec<(f64, Vec<f64>)> = vec![(0.0, [initial_state, &first.u].concat())];
+    moments.extend(rows.iter().map(|row| (row.t, [row.x.as_slice(), &row.u].concat())));
+    moments.push((task.horizon, [last.x.as_slice(), &last.u].concat()));
+    let rate = |(t, z): &(f64, Vec<f64>)| {
+        let mut rate = [0.0];
+        task.cost.running(&[*t], Points::single(z), &mut rate);
+        rate[0]
+    };
+    let rates: Vec<f64> = moments.iter().map(rate).collect();
+    let areas =
+        moments.windows(2).zip(rates.windows(2)).map(|(m, r)| 0.5 * (r[0] + r[1]) * (m[1].0 - m[0].0));
+    let cost = areas.sum::<f64>() + task.cost.terminal(task.horizon, &last.x);
+    if cost.is_finite() { (Some(cost), CostFrom::Estimated) } else { (None, CostFrom::Unknown) }
+}
