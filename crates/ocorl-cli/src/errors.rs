@@ -55,6 +55,21 @@ impl Failure {
         Failure::new(BADLY, message)
     }
 
+    /// Bytes that are not what was written, or another version's.
+    pub(crate) fn damaged(message: impl Into<String>) -> Self {
+        Failure::new(DAMAGED, message)
+    }
+
+    /// Somebody else is at work there.
+    pub(crate) fn in_use(message: impl Into<String>) -> Self {
+        Failure::new(IN_USE, message)
+    }
+
+    /// Disk or permission.
+    pub(crate) fn on_disk(message: impl Into<String>) -> Self {
+        Failure::new(DISK, message)
+    }
+
     /// A file or stream that cannot be written.
     pub(crate) fn disk(what: &str, error: &io::Error) -> Self {
         Failure::new(DISK, format!("cannot write {what}")).detail("cause", error.to_string())

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `checks` | what is found out before the work |
+//! | `choices` | how to learn, as it is said on the command line |
 //! | `commands` | one file for each command: what it accepts and what it answers |
 //! | `errors` | what went wrong, for people and for programs, and the exit code |
 //! | `machine` | where and when, for the record of results |
@@ -14,6 +15,7 @@
 //! A command answers with the text for standard output; everything said on the way goes to standard error.
 
 mod checks;
+mod choices;
 mod commands;
 mod errors;
 mod machine;

@@ -1,6 +1,7 @@
 //! The settings of a run: defaults, then a file, then options; every key is known, every change remembered.
 
 use crate::mistake::{Mistake, Place, nearest};
+use crate::system::System;
 use ocorl::learn::Settings;
 use ocorl::system::Benchmark;
 use serde_json::Value as Json;
@@ -37,7 +38,7 @@ const SHIPPED: [(&str, &str, &str); 9] = {
 pub struct Config {
     /// What holds now.
     pub settings: Settings,
-    system: &'static str,
+    system: String,
     document: Table,
     known: Vec<String>,
     set: BTreeSet<String>,
@@ -53,13 +54,24 @@ struct Change {
 impl Config {
     /// What holds if nothing is said.
     pub fn new(b: &Benchmark) -> Result<Self, Mistake> {
-        let settings = Settings::for_benchmark(b);
+        Config::starting(b.name, Settings::for_benchmark(b))
+    }
+
+    /// The same for a system that may be one of somebody's own.
+    pub fn of(system: &System) -> Result<Self, Mistake> {
+        match &system.truth {
+            Some(b) if system.file.is_none() => Config::new(b),
+            _ => Config::starting(&system.name, system.settings.clone()),
+        }
+    }
+
+    fn starting(system: &str, settings: Settings) -> Result<Self, Mistake> {
         let broken =
             |error: &dyn std::fmt::Display| Mistake::new(format!("settings without a form: {error}"));
         let mut known = Vec::new();
         leaves("", &serde_json::to_value(&settings).map_err(|error| broken(&error))?, &mut known);
         let document = Table::try_from(&settings).map_err(|error| broken(&error))?;
-        Ok(Config { settings, system: b.name, document, known, set: BTreeSet::new() })
+        Ok(Config { settings, system: system.into(), document, known, set: BTreeSet::new() })
     }
 
     /// Takes over `default`, `reference` or a file.

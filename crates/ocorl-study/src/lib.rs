@@ -16,6 +16,7 @@
 //! | [`plan_file`] | `plan.json`: what leaves for the hardware |
 //! | [`study`] | ask, run, tell: a learner with a memory that survives |
 //! | [`measured`] | files of measurements |
+//! | [`simulated`] | a study of a simulated system, judged by who knows the truth |
 //! | [`rig`] | a pretend laboratory that runs `plan.json` |
 //! | [`price`] | what measuring costs |
 //! | [`store`] | memory that survives: events in SQLite, chained by checksums |
@@ -39,6 +40,7 @@ pub mod price;
 pub mod report;
 pub mod results;
 pub mod rig;
+pub mod simulated;
 pub mod statistics;
 pub mod store;
 pub mod studies;

@@ -4,7 +4,9 @@ mod figure;
 mod list;
 mod optimal;
 mod results;
+mod rig;
 mod run;
+mod study;
 mod sweep;
 mod table;
 
@@ -17,6 +19,10 @@ use crate::terminal::Answer;
 pub(crate) enum Command {
     /// Learn to control a system whose equations are not known
     Run(Box<run::Arguments>),
+    /// Studies on real systems: ask for a plan, run it, tell what was measured
+    Study(study::Arguments),
+    /// A pretend laboratory: runs a plan on a simulated system
+    Rig(rig::Arguments),
     /// Show the systems there are, or all about some of them
     List(list::Arguments),
     /// Reproduce the paper's Table 1
@@ -35,6 +41,8 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments, manners),
+        Command::Study(arguments) => study::run(arguments, manners),
+        Command::Rig(arguments) => rig::run(arguments, manners),
         Command::Table(arguments) => table::run(arguments, manners),
         Command::Figure(arguments) => figure::run(arguments, manners),
         Command::Results(arguments) => results::run(arguments, manners),

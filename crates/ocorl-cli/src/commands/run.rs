@@ -8,6 +8,7 @@ mod progress;
 
 use crate::Manners;
 use crate::checks::{threads, writable_folder};
+use crate::choices::config;
 use crate::errors::Failure;
 use crate::signals::Signals;
 use crate::terminal::{Answer, json};
@@ -17,10 +18,13 @@ use ocorl::learn::{Episode, Trial};
 use ocorl::simulate::Outcome;
 use ocorl::system::Benchmark;
 use ocorl_study::config::Config;
+use ocorl_study::price::Prices;
+use ocorl_study::study::{Study, StudyError};
+use ocorl_study::system::System;
 pub(crate) use options::Arguments;
 use progress::Screen;
-use std::path::Path;
-use std::sync::mpsc::RecvTimeoutError;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// How often the clock on the screen moves, and how soon a signal is noticed.
@@ -28,8 +32,9 @@ const TICK: Duration = Duration::from_millis(100);
 
 pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
     let mut screen = Screen::new(manners);
-    let b = Benchmark::find(&arguments.system)?;
-    let config = options::config(arguments, &b)?;
+    let system = System::find(&arguments.system)?;
+    let b = known(&system)?;
+    let config = config(&arguments.choices, &system)?;
     if arguments.print_config {
         let text = if manners.json { json(&config.settings) } else { config.text() };
         return Ok(text.into());
@@ -37,33 +42,61 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     // Finds out whether learning can begin at all; nothing is computed yet.
     Trial::new(&b, config.settings.clone(), arguments.seed, 0.0)?;
     let pool = threads("--threads", arguments.threads)?;
-    let folder = options::folder(arguments, &b, &config.settings);
-    folder.as_deref().map_or(Ok(()), writable_folder)?;
+    let kept = options::folder(arguments, &b, &config.settings)
+        .map(|folder| keep(&folder, arguments, &system, &config));
+    let (folder, study) = kept.transpose()?.unzip();
     let signals = Signals::catch()?;
-    screen.out(&answer::opening(&b, &config.settings, arguments.seed, &arguments.settings));
+    screen.out(&answer::opening(&b, &config.settings, arguments.seed, &arguments.choices.settings));
 
     let (settings, seed, cancel) = (config.settings.clone(), arguments.seed, signals.cancel.clone());
     let job = Job { benchmark: b.clone(), settings, seed, cancel, pool };
-    let learned = follow(job, &b, &config, arguments.seed, &mut screen, &signals);
-    let learned = learned.inspect_err(|_| {
-        // Only if nothing is in it.
-        folder.as_deref().map(std::fs::remove_dir);
-    })?;
+    let learned = follow(&job.start(study), &b, &config, arguments.seed, &mut screen, &signals);
+    let learned = learned?;
     let failure = learned.failure(signals.caught());
     let saved = folder.as_deref().map(|folder| files::save(folder, &learned).map(|()| folder));
     conclude(&learned, failure, saved.transpose(), manners)
 }
 
+/// The study that keeps the run, and its folder: one that was begun goes on. If nobody said where, what is there of another run is left
+/// alone, and the folder gets a number.
+fn keep(
+    folder: &Path,
+    arguments: &Arguments,
+    system: &System,
+    config: &Config,
+) -> Result<(PathBuf, Study), Failure> {
+    let mut number = 1;
+    let mut at = folder.to_path_buf();
+    loop {
+        writable_folder(&at)?;
+        match Study::open_or_create(&at, system, &config.settings, arguments.seed, Prices::default()) {
+            Err(StudyError::Refused(_)) if arguments.is_free() && number < 1000 => {
+                number += 1;
+                let name = folder.file_name().unwrap_or_default().to_string_lossy();
+                at = folder.with_file_name(format!("{name}-{number}"));
+            }
+            opened => return Ok((at, opened?)),
+        }
+    }
+}
+
+/// The equations: what is simulated.
+fn known(system: &System) -> Result<Benchmark, Failure> {
+    system.truth.clone().ok_or_else(|| {
+        Failure::usage(format!("nobody knows the equations of '{}'", system.name))
+            .hint("on hardware: ocorl study new FOLDER --system FILE")
+    })
+}
+
 /// Shows what the job tells until it ends or somebody asks to stop.
 fn follow<'a>(
-    job: Job,
+    messages: &Receiver<Message>,
     b: &'a Benchmark,
     config: &'a Config,
     seed: u64,
     screen: &mut Screen,
     signals: &Signals,
 ) -> Result<Learned<'a>, Failure> {
-    let messages = job.start();
     let mut learned = None;
     while signals.caught().is_none() {
         match messages.recv_timeout(TICK) {
@@ -93,8 +126,7 @@ fn follow<'a>(
     match (learned, signals.caught()) {
         (Some(learned), _) if !learned.episodes.is_empty() => Ok(learned.timed(screen.seconds())),
         (_, Some(signal)) => {
-            Err(Failure::interrupted(signal, "interrupted before the first episode was complete")
-                .detail("note", "nothing was saved"))
+            Err(Failure::interrupted(signal, "interrupted before the first episode was complete"))
         }
         _ => Err(Failure::badly("no episode was completed")),
     }

@@ -84,7 +84,7 @@ impl StoreError {
     }
 
     /// What SQLite says of the database `file`; `good` records are known to be whole.
-    pub(super) fn sqlite(what: &'static str, file: &Path, error: &rusqlite::Error, good: u64) -> Self {
+    pub(crate) fn sqlite(what: &'static str, file: &Path, error: &rusqlite::Error, good: u64) -> Self {
         let damaged = |record: String| StoreError::Damaged { what, file: file.into(), record, good };
         match error {
             rusqlite::Error::SqliteFailure(code, message) => {

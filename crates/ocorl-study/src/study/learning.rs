@@ -57,7 +57,7 @@ impl Study {
         let Some(learning) = &last.plan.learner else { return Ok(None) };
         let mut learner = learner_of(self.system(), learning)?;
         if last.closed.is_some() {
-            learner.observe(&executed(last), &mut ());
+            learner.observe(&executed_of(last), &mut ());
         }
         Ok(Some(learner))
     }
@@ -80,7 +80,7 @@ impl Study {
                 learner.recall_plans(&learning.memory)?;
             }
             if episode.closed.is_some() {
-                learner.observe(&executed(episode), observer);
+                learner.observe(&executed_of(episode), observer);
             } else if let Some(learning) = &episode.plan.learner {
                 // Pending: it follows what was proposed.
                 learner.recall(learning.memory.clone())?;
@@ -103,6 +103,29 @@ impl Study {
         Ok(data)
     }
 
+    /// A learner that knows nothing yet.
+    pub fn new_learner(&self) -> Result<Learner, StudyError> {
+        Ok(new_learner(self.system(), self.created())?)
+    }
+
+    /// Takes over a learner that has gone through all episodes that are over, in order.
+    pub(crate) fn adopt(&mut self, learner: Learner) {
+        self.learner = self.history.pending().is_none().then_some(learner);
+    }
+
+    /// Lets somebody watch what is learned from what `act` tells.
+    pub fn watched_by<T>(&mut self, observer: &mut dyn Observer, act: impl FnOnce(&mut Study) -> T) -> T {
+        // Learning waits until `act` has told everything, and is done here, where it can be watched.
+        self.deferred = Some(Vec::new());
+        let done = act(self);
+        for episode in self.deferred.take().unwrap_or_default() {
+            if let Some(learner) = &mut self.learner {
+                learner.observe(&executed_of(&self.history.episodes[episode]), observer);
+            }
+        }
+        done
+    }
+
     /// Lets the learner, if there is one, know what has happened.
     pub(super) fn learn_from(&mut self, events: &[Event]) {
         if self.history.rewritten {
@@ -110,15 +133,18 @@ impl Study {
             return;
         }
         for event in events {
-            if let (Event::Closed(closed), Some(learner)) = (event, &mut self.learner) {
-                learner.observe(&executed(&self.history.episodes[closed.episode]), &mut ());
+            let Event::Closed(closed) = event else { continue };
+            if let Some(deferred) = &mut self.deferred {
+                deferred.push(closed.episode);
+            } else if let Some(learner) = &mut self.learner {
+                learner.observe(&executed_of(&self.history.episodes[closed.episode]), &mut ());
             }
         }
     }
 }
 
 /// What an episode gave, leg after leg; nothing if it is not learned from.
-pub(super) fn executed(episode: &EpisodeHistory) -> Vec<Executed> {
+pub fn executed_of(episode: &EpisodeHistory) -> Vec<Executed> {
     let ends: Vec<_> = episode.told.iter().flat_map(|told| &told.ends).collect();
     let leg = |start: usize| {
         let end = ends.iter().rev().find(|end| end.start == start);

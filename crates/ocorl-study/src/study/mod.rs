@@ -23,10 +23,12 @@
 //! | `tables` | the same as tables of the database |
 //! | `asking` | a proposal as a file |
 //! | `telling` | what is told, looked at before it is kept |
+//! | `checking` | tables against events, measurements against the model, what can be saved of a damaged study |
 //! | `learning` | the learner made again |
 //! | `status` | what a study knows, and what to do next |
 
 mod asking;
+mod checking;
 mod event;
 mod history;
 mod learning;
@@ -34,10 +36,11 @@ mod status;
 mod tables;
 mod telling;
 
+pub use checking::Strange;
 pub use event::{Closed, CostFrom, Created, End, Event, Imported, Marked, Proposed, Row, Status, Told};
 pub use history::{EpisodeHistory, History};
-pub use learning::{learner_of, legs};
-pub use status::{Overview, Verdict};
+pub use learning::{executed_of, learner_of, legs};
+pub use status::{NextWorth, Overview, Verdict};
 pub use tables::FORM;
 pub use telling::Against;
 
@@ -106,6 +109,10 @@ pub struct Study {
     system: System,
     /// What has been learned; none until somebody needs it.
     learner: Option<Learner>,
+    /// Episodes there will be.
+    episodes: usize,
+    /// Episodes that are over and not learned from yet, because somebody wants to watch that.
+    deferred: Option<Vec<usize>>,
 }
 
 impl Study {
@@ -136,7 +143,7 @@ impl Study {
         store.append(&[event.written()], |transaction, _| transaction.execute_batch(&view))?;
         let mut history = History::default();
         history.take(event).map_err(Mistake::new)?;
-        Ok(Study { store, history, system: system.clone(), learner: None })
+        Ok(Study::of(store, history, system.clone()))
     }
 
     /// Opens the study in `folder`, to look or to go on.
@@ -150,10 +157,23 @@ impl Study {
             return Err(StoreError::Missing { what: FORM.name, folder: folder.into() }.into());
         };
         let system = System::restore(&created.system, created.file.as_deref())?;
-        Ok(Study { store, history, system, learner: None })
+        Ok(Study::of(store, history, system))
     }
 
-    /// Opens the study in `folder` to go on, or begins it. One that is there must be of the same system, settings and seed.
+    fn of(store: Store, history: History, system: System) -> Self {
+        let episodes = history.created.as_ref().map_or(0, |created| created.settings.episodes);
+        Study { store, history, system, learner: None, episodes, deferred: None }
+    }
+
+    /// Asks for this many episodes in all, instead of as many as it began with.
+    #[must_use]
+    pub fn until(mut self, episodes: usize) -> Self {
+        self.episodes = episodes;
+        self
+    }
+
+    /// Opens the study in `folder` to go on, or begins it. One that is there must be of the same system, settings and seed; the number of
+    /// episodes may be another.
     pub fn open_or_create(
         folder: &Path,
         system: &System,
@@ -167,12 +187,13 @@ impl Study {
             }
             Ok(study) => {
                 let created = study.created();
+                let as_long = Settings { episodes: settings.episodes, ..created.settings.clone() };
                 let same = created.system == system.name
                     && created.file == system.file
-                    && created.settings == *settings
+                    && as_long == *settings
                     && created.seed == seed;
                 if same {
-                    return Ok(study);
+                    return Ok(study.until(settings.episodes));
                 }
                 let name = folder.display();
                 Err(Mistake::new(format!(
@@ -184,6 +205,11 @@ impl Study {
             }
             other => other,
         }
+    }
+
+    /// Episodes there will be.
+    pub fn episodes(&self) -> usize {
+        self.episodes
     }
 
     /// All events, folded.
@@ -204,6 +230,15 @@ impl Study {
     /// The store, for queries.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// What SQLite says, as an error of the store.
+    fn unreadable(&self, error: &rusqlite::Error) -> StudyError {
+        StoreError::sqlite(FORM.name, self.store.file(), error, self.store.head().0).into()
     }
 
     /// The names in files of measurements.

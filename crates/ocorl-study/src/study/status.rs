@@ -1,6 +1,8 @@
 //! What a study knows, and what to do next.
 
-use super::{Status, Study};
+use super::{Status, Study, StudyError};
+use ocorl::learn::Time;
+use ocorl::theory::worth;
 use serde::Serialize;
 
 /// Why nothing more is asked for.
@@ -47,7 +49,7 @@ impl Study {
         if self.history().pending().is_some() {
             return None;
         }
-        if self.history().episodes.len() >= created.settings.episodes {
+        if self.history().episodes.len() >= self.episodes() {
             return Some(Verdict::EpisodesUsed);
         }
         let starts = created.settings.initial_states.len().max(1);
@@ -72,7 +74,7 @@ impl Study {
             system: created.system.clone(),
             seed: created.seed,
             episodes: history.next(),
-            of: created.settings.episodes,
+            of: self.episodes(),
             measurements: history.measurements(),
             spent: self.spent(),
             budget: created.prices.budget,
@@ -81,5 +83,77 @@ impl Study {
             pending: history.pending().map(|p| p.episode),
             over: self.over(),
         }
+    }
+}
+
+/// Whether the next episode is expected to pay for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NextWorth {
+    /// Standard deviation of the planned cost, by what is known now.
+    pub uncertainty: f64,
+    /// What is left of it after the next episode's measurements.
+    pub after: f64,
+    /// What is left after the one that tells most.
+    pub after_best: f64,
+    /// What the next episode costs with all its measurements.
+    pub price: f64,
+    /// What it costs with one.
+    pub price_of_one: f64,
+    /// Whether one of the two is expected to narrow the planned cost by more than it costs.
+    pub pays: bool,
+}
+
+impl NextWorth {
+    /// For people.
+    pub fn words(&self) -> String {
+        let NextWorth { uncertainty, after, price, pays, .. } = self;
+        let gain = uncertainty - after;
+        let known = format!(
+            "the planned cost is known to +- {uncertainty:.3}; the next episode is expected to narrow that by {gain:.3}"
+        );
+        if *price == 0.0 {
+            return known;
+        }
+        let verdict = if *pays {
+            "it is expected to pay for itself"
+        } else {
+            "no remaining measurement is expected to pay for itself: stop here"
+        };
+        format!("{known} and costs {price:.3}: {verdict}")
+    }
+}
+
+impl Study {
+    /// What the next (or pending) episode is worth; none before the first plan, and in discrete time.
+    pub fn worth(&mut self) -> Result<Option<NextWorth>, StudyError> {
+        let Some(last) = self.history().episodes.last() else { return Ok(None) };
+        if self.created().settings.time != Time::Continuous || last.plan.learner.is_none() {
+            return Ok(None);
+        }
+        let task = self.system().task.clone();
+        let (measurements, prices) = (last.plan.asked(), self.created().prices);
+        let tables = last.plan.legs.clone();
+        let learner = self.learner()?;
+        if learner.data().is_empty() {
+            return Ok(None);
+        }
+        let plans = learner.proposal().plans;
+        let (mut before, mut after, mut best, mut legs) = (0.0, 0.0, 0.0, 0.0);
+        for (intention, table) in plans.iter().zip(&tables) {
+            let Some(intention) = intention else { return Ok(None) };
+            let plan = &intention.plan;
+            let at =
+                |t: &f64| [plan.states.at(plan.interval(*t)), plan.controls.at(plan.interval(*t))].concat();
+            let points: Vec<Vec<f64>> = table.measure_at.iter().map(at).collect();
+            let Some(worth) = worth(learner.model().as_ref(), &task, plan, &points) else { return Ok(None) };
+            before += worth.before;
+            after += worth.after;
+            best += worth.after_best;
+            legs += 1.0;
+        }
+        let (uncertainty, after, after_best) = (before / legs, after / legs, best / legs);
+        let (price, price_of_one) = (prices.of(1, measurements), prices.of(1, 1));
+        let pays = uncertainty - after > price || uncertainty - after_best > price_of_one;
+        Ok(Some(NextWorth { uncertainty, after, after_best, price, price_of_one, pays }))
     }
 }

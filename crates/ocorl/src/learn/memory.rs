@@ -108,6 +108,7 @@ impl Learner {
     /// Takes over the plans of an episode that somebody else proposed, before it observes what that gave.
     pub fn recall_plans(&mut self, memory: &Memory) -> Result<(), LearnError> {
         self.last = self.plans(memory.plans.clone())?;
+        self.followed = Some(memory.followed.clone());
         Ok(())
     }
 

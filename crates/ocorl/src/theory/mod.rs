@@ -7,17 +7,20 @@
 //! | ∫‖σₙ₋₁(zₙ(t))‖² dt, summed over episodes the model complexity I_N | [`complexity`] |
 //! | I(y; f) of new measurements, γ | [`information_gain_of`], [`greedy_maximum_information_gain`] |
 //! | bounds on rₙ, R_N, ‖x̂ₙ(t) − xₙ(t)‖ | [`log_instantaneous_bound`], [`log_regret_bound`], [`log_distance_bound`] |
+//! | what a measurement is worth | [`worth()`] |
 //!
 //! Bounds grow with exp(L_f (1 + L_π) T) and are far beyond any cost for the horizons of the benchmarks; they are given as natural
 //! logarithms, which never overflow. They say how regret scales, not how large it is.
 
 mod information;
 mod lipschitz;
+mod worth;
 
 pub use information::{greedy_maximum_information_gain, information_gain_of};
 pub use lipschitz::{
     Lipschitz, largest_gain_norm, largest_gradient_norm, largest_jacobian_norm, spectral_norm,
 };
+pub use worth::{Worth, worth};
 
 use crate::linalg::Blocks;
 

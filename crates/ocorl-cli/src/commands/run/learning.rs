@@ -6,6 +6,8 @@ use ocorl::learn::{Episode, Settings, Trial};
 use ocorl::model::Note;
 use ocorl::system::{Benchmark, Task};
 use ocorl_study::known::Known;
+use ocorl_study::simulated::Simulated;
+use ocorl_study::study::Study;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -30,24 +32,30 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Begins; the last message is [`Message::Ended`].
-    pub(super) fn start(self) -> Receiver<Message> {
+    /// Begins; the last message is [`Message::Ended`]. Every episode is kept in `study`, if there is one.
+    pub(super) fn start(self, study: Option<Study>) -> Receiver<Message> {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
-            let ended = self.pool.install(|| self.learn(&sender));
+            let ended = self.pool.install(|| self.learn(study, &sender));
             tell(&sender, Message::Ended(ended));
         });
         receiver
     }
 
-    fn learn(&self, to: &Sender<Message>) -> Result<(), Failure> {
+    fn learn(&self, study: Option<Study>, to: &Sender<Message>) -> Result<(), Failure> {
         let known = Known::of(&self.benchmark, &self.settings)?;
         tell(to, Message::Known(known));
         let optimum = known.continuous / self.benchmark.table_scale();
-        let trial = Trial::new(&self.benchmark, self.settings.clone(), self.seed, optimum)?;
-        let mut trial = trial.cancelled_by(self.cancel.clone());
         let mut observer = Watch(|event: &Event<'_>| report(&self.benchmark.task, event, to));
-        while let Some(episode) = trial.next_episode(&mut observer) {
+        let mut next: Box<dyn FnMut() -> Result<Option<Episode>, Failure>> = if let Some(study) = study {
+            let mut kept = Simulated::new(study, optimum)?.cancelled_by(self.cancel.clone());
+            Box::new(move || Ok(kept.next_episode(&mut observer)?))
+        } else {
+            let trial = Trial::new(&self.benchmark, self.settings.clone(), self.seed, optimum)?;
+            let mut trial = trial.cancelled_by(self.cancel.clone());
+            Box::new(move || Ok(trial.next_episode(&mut observer)))
+        };
+        while let Some(episode) = next()? {
             tell(to, Message::Episode(Box::new(episode)));
             if self.cancel.load(Ordering::Relaxed) {
                 break;

@@ -1,11 +1,8 @@
 //! What `ocorl run` accepts, and what its options come to.
 
-use crate::errors::Failure;
-use crate::sweeping::assignment;
-use ocorl::explore::Exploration;
-use ocorl::learn::{Settings, Strategy, Time};
+use crate::choices::Choices;
+use ocorl::learn::Settings;
 use ocorl::system::Benchmark;
-use ocorl_study::config::Config;
 use std::path::PathBuf;
 
 /// What `ocorl run` accepts.
@@ -20,19 +17,8 @@ pub(crate) struct Arguments {
     /// A system by name; see: ocorl list
     #[arg(value_name = "SYSTEM")]
     pub(super) system: String,
-    /// When to measure: max-determinant, max-kernel-distance, equidistant, equidistant-growing, receding-horizon,
-    /// oracle, uncertainty-trigger
-    #[arg(long, value_name = "S")]
-    strategy: Option<String>,
-    /// What to plan for: optimistic, mean, thompson, bonus, explore
-    #[arg(long, value_name = "E")]
-    explore: Option<String>,
-    /// Episodes, the exploratory one included [default: the paper's]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    episodes: Option<usize>,
-    /// Measurements an episode [default: the paper's]
-    #[arg(long, value_name = "M", allow_hyphen_values = true)]
-    measurements: Option<usize>,
+    #[command(flatten)]
+    pub(super) choices: Choices,
     /// Seed of everything random
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(super) seed: u64,
@@ -45,58 +31,16 @@ pub(crate) struct Arguments {
     /// Write no files
     #[arg(long)]
     no_save: bool,
-    /// Settings: default (ours), reference (as the paper's authors' program), or a TOML file
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    pub(super) settings: String,
-    /// One setting, as in plan.intervals=100
-    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
-    set: Vec<(String, String)>,
     /// Print all settings as TOML, and end
     #[arg(long)]
     pub(super) print_config: bool,
 }
 
-/// Everything that was said, in the order in which it counts.
-pub(super) fn config(arguments: &Arguments, b: &Benchmark) -> Result<Config, Failure> {
-    let strategy =
-        arguments.strategy.as_deref().map(|name| known("strategy", name, &Strategy::ALL.map(Strategy::name)));
-    let explore = arguments
-        .explore
-        .as_deref()
-        .map(|name| known("exploration", name, &Exploration::ALL.map(Exploration::name)));
-    let mut config = Config::new(b)?;
-    config.load(&arguments.settings)?;
-    for (path, value) in &arguments.set {
-        config.set(path, value)?;
+impl Arguments {
+    /// Whether nobody said where the results go.
+    pub(super) fn is_free(&self) -> bool {
+        self.out.is_none()
     }
-    let word = |name: &str| format!("\"{name}\"");
-    for (path, value) in [
-        ("strategy", strategy.transpose()?.map(word)),
-        ("explore", explore.transpose()?.map(word)),
-        ("episodes", arguments.episodes.map(|n| n.to_string())),
-        ("measurements", arguments.measurements.map(|m| m.to_string())),
-    ] {
-        if let Some(value) = value {
-            config.set(path, &value)?;
-        }
-    }
-    // Where controls change is where it is measured: if nobody asked for anything else, by the clock.
-    if config.settings.time == Time::Discrete && !config.is_set("strategy") {
-        config.set("strategy", &word(Strategy::Equidistant.name()))?;
-    }
-    Ok(config)
-}
-
-/// `name`, if it is one of `names`.
-fn known<'a>(what: &str, name: &'a str, names: &[&str]) -> Result<&'a str, Failure> {
-    if names.contains(&name) {
-        return Ok(name);
-    }
-    Err(Failure::usage(format!("no {what} '{name}' (there are: {})", names.join(", "))).suggest(
-        name,
-        names.iter().copied(),
-        "ocorl run --help",
-    ))
 }
 
 /// Where the results go; the name says what is not as usual.
@@ -106,7 +50,7 @@ pub(super) fn folder(arguments: &Arguments, b: &Benchmark, settings: &Settings) 
     }
     let usual = Settings::for_benchmark(b);
     let mut name = vec![b.name];
-    if arguments.settings == "reference" {
+    if arguments.choices.settings == "reference" {
         name.push("reference");
     }
     if settings.strategy != usual.strategy {

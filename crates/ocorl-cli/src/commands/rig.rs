@@ -1,0 +1,98 @@
+//! `ocorl rig`: a pretend laboratory, so that the path to the hardware can be tried without any.
+
+use crate::Manners;
+use crate::errors::Failure;
+use crate::terminal::Answer;
+use ocorl_study::files::write_atomically;
+use ocorl_study::measured::Columns;
+use ocorl_study::plan_file::PlanFile;
+use ocorl_study::rig::{self, Faults};
+use ocorl_study::system::System;
+use std::path::PathBuf;
+
+/// What `ocorl rig` accepts.
+#[derive(clap::Args)]
+#[command(help_template = crate::HELP)]
+#[command(before_help = "\
+Examples:
+  ocorl rig pendulum plan.json > measured.csv                  runs the plan, measures as asked
+  ocorl rig pendulum plan.json --drop 0.2 --late 0.1           with samples lost and late
+  ocorl rig pendulum plan.json --stop-at 4 --out measured.csv  the run is stopped at t = 4")]
+pub(crate) struct Arguments {
+    /// A system by name; see: ocorl list
+    #[arg(value_name = "SYSTEM")]
+    system: String,
+    /// What `ocorl study ask` answered
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    /// File for the measurements [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Seed of the noise and the faults [default: the plan's]
+    #[arg(long, value_name = "K")]
+    seed: Option<u64>,
+    /// Factor on the noise of the sensors
+    #[arg(long, value_name = "F", default_value_t = 1.0, allow_hyphen_values = true)]
+    noise: f64,
+    /// What is written down for a time was measured so much earlier
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_hyphen_values = true)]
+    delay: f64,
+    /// Share of the samples that are lost
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
+    drop: f64,
+    /// Samples come late by up to this
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_hyphen_values = true)]
+    late: f64,
+    /// Share of the samples that are a thousand times too large
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
+    spikes: f64,
+    /// Share of the samples that are not numbers
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
+    nan: f64,
+    /// The run is stopped then
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    stop_at: Option<f64>,
+}
+
+pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+    let system = System::find(&arguments.system)?;
+    let name = arguments.plan.display().to_string();
+    let text = std::fs::read_to_string(&arguments.plan).map_err(|error| {
+        Failure::usage(format!("cannot read '{name}'")).detail("cause", error.to_string())
+    })?;
+    let plan = PlanFile::parse(&text, &name)?;
+    let faults = Faults {
+        noise: arguments.noise,
+        delay: arguments.delay,
+        drop: arguments.drop,
+        late: arguments.late,
+        spikes: arguments.spikes,
+        nan: arguments.nan,
+        stop_at: arguments.stop_at,
+    };
+    if let Some(cause) = faults.mistake() {
+        return Err(Failure::usage(cause));
+    }
+    let seed = arguments.seed.or(plan.learner.as_ref().map(|l| l.seed)).unwrap_or(0);
+    let measured = rig::run(&system, &plan, &faults, seed)?;
+    let csv = measured.csv(&Columns::of(&system.task));
+    let ends: Vec<&str> = measured.ends.iter().filter_map(|end| end.outcome.as_deref()).collect();
+    let remark = if manners.quiet {
+        String::new()
+    } else {
+        format!(
+            "episode {}: {}, {} of {} measured\n",
+            plan.episode,
+            ends.join("; "),
+            measured.rows.len(),
+            plan.asked()
+        )
+    };
+    match &arguments.out {
+        Some(path) => {
+            write_atomically(path, csv.as_bytes()).map_err(|error| Failure::file(path, &error))?;
+            Ok(Answer { text: String::new(), remark })
+        }
+        None => Ok(Answer { text: csv, remark }),
+    }
+}

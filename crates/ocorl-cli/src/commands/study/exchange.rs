@@ -1,0 +1,273 @@
+//! `ocorl study ask | tell | import | fail | discard`: what goes out to the hardware, and what comes back.
+
+use super::Folder;
+use crate::Manners;
+use crate::errors::Failure;
+use crate::table::cost;
+use crate::terminal::{Answer, json, say};
+use ocorl::event::{Event, Watch};
+use ocorl_study::files::write_atomically;
+use ocorl_study::measured::Measured;
+use ocorl_study::store::Access;
+use ocorl_study::study::{Closed, CostFrom, Receipt, Study, Telling, Verdict};
+use serde_json::json as document;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What `ocorl study ask` accepts.
+#[derive(clap::Args)]
+#[command(help_template = crate::HELP)]
+#[command(before_help = "\
+Examples:
+  ocorl study ask lab > plan.json        the plan as JSON
+  ocorl study ask lab --out plan.json    the same; the file is there whole or not at all")]
+pub(super) struct Ask {
+    #[command(flatten)]
+    at: Folder,
+    /// File for the plan [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// What `ocorl study tell` accepts.
+#[derive(clap::Args)]
+#[command(help_template = crate::HELP)]
+#[command(before_help = "\
+Examples:
+  ocorl study tell lab measured.csv             columns t, states, controls, states_dot
+  ocorl study tell lab first-half.csv --more    the rest comes later
+  ocorl study tell lab again.csv --episode 3 --correct")]
+pub(super) struct Tell {
+    #[command(flatten)]
+    at: Folder,
+    /// What was measured: CSV, or JSON if it is called so
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Of which episode [default: the pending one]
+    #[arg(long, value_name = "N")]
+    episode: Option<usize>,
+    /// More will come: the episode is not over
+    #[arg(long, conflicts_with = "correct")]
+    more: bool,
+    /// Replace what was told of the episode before; both are kept in the history
+    #[arg(long)]
+    correct: bool,
+}
+
+/// What `ocorl study import` accepts.
+#[derive(clap::Args)]
+pub(super) struct Import {
+    #[command(flatten)]
+    at: Folder,
+    /// Old logs, with the columns of `tell`
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// What `ocorl study fail` accepts.
+#[derive(clap::Args)]
+pub(super) struct Fail {
+    #[command(flatten)]
+    at: Folder,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "failed")]
+    reason: String,
+    /// Keep what was measured until then
+    #[arg(long, value_name = "FILE")]
+    measured: Option<PathBuf>,
+}
+
+/// What `ocorl study discard` accepts.
+#[derive(clap::Args)]
+pub(super) struct Discard {
+    #[command(flatten)]
+    at: Folder,
+    /// Which episode
+    #[arg(value_name = "EPISODE")]
+    episode: usize,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "discarded")]
+    reason: String,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn open(at: &Folder) -> Result<Study, Failure> {
+    Ok(Study::open(&at.folder, Access::Write)?)
+}
+
+pub(super) fn ask(arguments: &Ask, manners: Manners) -> Result<Answer, Failure> {
+    let mut study = open(&arguments.at)?;
+    let pending = study.history().pending().is_some();
+    let mut observer = Watch(|event: &Event<'_>| {
+        if let (Event::NotPlanned { episode, reason, instead, .. }, false) = (event, manners.quiet) {
+            say(&format!("warning: episode {episode}: not planned, {instead} is used instead: {reason}\n"));
+        }
+    });
+    let Some(plan) = study.ask(&mut observer)? else {
+        let why = match study.over() {
+            Some(Verdict::BudgetUsed) => "the budget is used: the next episode would cost more than is left",
+            _ => "the study is over: all its episodes were run",
+        };
+        return Err(Failure::badly(why)
+            .hint(format!("look at it: ocorl study status {}", arguments.at.folder.display())));
+    };
+    let (folder, text) = (arguments.at.folder.display(), plan.text());
+    let online = plan.legs.iter().any(|leg| leg.rule.is_some());
+    let when =
+        if online { "at times decided on the way".into() } else { format!("at {} times", plan.asked()) };
+    let again = if pending { "once more " } else { "" };
+    let remark = if manners.quiet {
+        String::new()
+    } else {
+        format!(
+            "episode {} {again}to be run for {}, measured {when}; then: ocorl study tell {folder} measured.csv\n",
+            plan.episode, plan.valid_for
+        )
+    };
+    match &arguments.out {
+        Some(path) => {
+            write_atomically(path, text.as_bytes()).map_err(|error| Failure::file(path, &error))?;
+            Ok(Answer { text: String::new(), remark })
+        }
+        None => Ok(Answer { text, remark }),
+    }
+}
+
+pub(super) fn tell(arguments: &Tell, manners: Manners) -> Result<Answer, Failure> {
+    let mut study = open(&arguments.at)?;
+    let measured = Measured::load(&arguments.file, &study.columns())?;
+    let how = match (arguments.more, arguments.correct) {
+        (true, _) => Telling::More,
+        (_, true) => Telling::Correct,
+        _ => Telling::Whole,
+    };
+    let before = study.overview().last_cost;
+    let source = arguments.file.display().to_string();
+    let receipt = study.tell(arguments.episode, measured, &source, how)?;
+    let strange = study.strange(receipt.episode)?;
+    if manners.json {
+        let closed = receipt.closed.as_ref();
+        return Ok(json(&document!({
+            "episode": receipt.episode,
+            "stored": receipt.stored,
+            "known": receipt.known,
+            "on_time": receipt.against.on_time,
+            "late": receipt.against.late,
+            "missed": receipt.against.missed,
+            "extra": receipt.against.extra,
+            "closed": closed,
+            "far_from_the_model": strange.map(|s| s.far),
+            "notes": receipt.notes,
+        }))
+        .into());
+    }
+    let mut remark = String::new();
+    if !manners.quiet {
+        for note in &receipt.notes {
+            let _ = writeln!(remark, "note: {note}");
+        }
+        if let Some(strange) = strange.filter(|s| s.far > 0) {
+            let _ = writeln!(
+                remark,
+                "warning: {} of {} points are more than 6 sigma from the model; are the units right?",
+                strange.far, strange.of
+            );
+        }
+    }
+    Ok(Answer { text: told(&arguments.at.folder, &receipt, before), remark })
+}
+
+/// A receipt in one line.
+fn told(folder: &Path, receipt: &Receipt, before: Option<f64>) -> String {
+    let Receipt { episode, stored, known, against, closed, .. } = receipt;
+    let folder = folder.display();
+    let mut text = format!("episode {episode}: ");
+    match (stored, known) {
+        (0, known) => {
+            let _ = write!(text, "all {known} measurements were there already, nothing was changed");
+        }
+        (stored, 0) => {
+            let _ = write!(text, "{stored} measurements stored");
+        }
+        (stored, known) => {
+            let _ = write!(text, "{stored} measurements stored, {known} were there already");
+        }
+    }
+    let unlike = [("late", against.late), ("missed", against.missed), ("not asked for", against.extra)];
+    let unlike: Vec<String> =
+        unlike.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
+    if !unlike.is_empty() {
+        let _ = write!(text, " ({})", unlike.join(", "));
+    }
+    let Some(closed) = closed else {
+        return text + &format!("; more will come: ocorl study tell {folder} FILE\n");
+    };
+    text += &costs(closed);
+    if let Some(before) = before.filter(|_| *stored > 0) {
+        let _ = write!(text, " (previous {})", cost(before));
+    }
+    text + &format!("; next: ocorl study ask {folder}\n")
+}
+
+fn costs(closed: &Closed) -> String {
+    match (closed.cost, closed.cost_from) {
+        (Some(value), CostFrom::Reported) => format!(", cost {}", cost(value)),
+        (Some(value), _) => format!(", cost about {} (estimated from what was measured)", cost(value)),
+        (None, _) => ", cost not known".into(),
+    }
+}
+
+pub(super) fn import(arguments: &Import, manners: Manners) -> Result<Answer, Failure> {
+    let mut study = open(&arguments.at)?;
+    // All are read before the first is kept.
+    let mut all = Vec::new();
+    for file in &arguments.files {
+        all.push((file.display().to_string(), Measured::load(file, &study.columns())?));
+    }
+    let (mut new, mut read) = (0, 0);
+    for (source, measured) in all {
+        read += measured.rows.len();
+        new += study.import(measured, &source)?;
+    }
+    if manners.json {
+        return Ok(json(&document!({ "read": read, "new": new })).into());
+    }
+    let known = study.history().measurements();
+    Ok(format!("{new} of {read} measurements are new; {known} are learned from now\n").into())
+}
+
+pub(super) fn fail(arguments: &Fail, manners: Manners) -> Result<Answer, Failure> {
+    let mut study = open(&arguments.at)?;
+    if let Some(file) = &arguments.measured {
+        let measured = Measured::load(file, &study.columns())?;
+        study.tell(None, measured, &file.display().to_string(), Telling::More)?;
+    }
+    let closed = study.fail(None, &arguments.reason)?;
+    Ok(marked(&closed, manners, "failed; what was measured counts"))
+}
+
+pub(super) fn discard(arguments: &Discard, manners: Manners) -> Result<Answer, Failure> {
+    if arguments.dry_run {
+        let study = Study::open(&arguments.at.folder, Access::Read)?;
+        let Some(episode) = study.history().episodes.get(arguments.episode) else {
+            return Err(Failure::usage(format!("there is no episode {}", arguments.episode)));
+        };
+        let n = episode.rows.len();
+        return Ok(format!(
+            "episode {}: {n} measurements would not be learned from any more\n",
+            arguments.episode
+        )
+        .into());
+    }
+    let closed = open(&arguments.at)?.discard(arguments.episode, &arguments.reason)?;
+    Ok(marked(&closed, manners, "discarded; its measurements are kept, and not learned from"))
+}
+
+fn marked(closed: &Closed, manners: Manners, what: &str) -> Answer {
+    if manners.json {
+        return json(closed).into();
+    }
+    format!("episode {} {what}: {} measurements\n", closed.episode, closed.measured).into()
+}

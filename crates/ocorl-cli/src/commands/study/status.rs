@@ -1,0 +1,115 @@
+//! `ocorl study status`: what the study knows, what is pending, what to do next.
+
+use super::Folder;
+use crate::Manners;
+use crate::errors::Failure;
+use crate::table::cost;
+use crate::terminal::{Answer, json};
+use ocorl_study::store::Access;
+use ocorl_study::study::{CostFrom, EpisodeHistory, Study, Verdict};
+use serde_json::json as document;
+use std::fmt::Write;
+
+/// What `ocorl study status` accepts.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    at: Folder,
+}
+
+pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+    let mut study = Study::open(&arguments.at.folder, Access::Read)?;
+    let worth = study.worth()?;
+    let (overview, folder) = (study.overview(), arguments.at.folder.display().to_string());
+    if manners.json {
+        let closed: Vec<_> = study.history().episodes.iter().filter_map(|e| e.closed.as_ref()).collect();
+        let pending = study.history().pending().map(|p| &p.plan.legs);
+        let times = pending.map(|legs| legs.iter().map(|leg| leg.measure_at.clone()).collect::<Vec<_>>());
+        return Ok(json(&document!({
+            "study": folder,
+            "overview": overview,
+            "episodes": closed,
+            "pending_measure_at": times,
+            "worth": worth,
+            "notes": study.history().notes,
+        }))
+        .into());
+    }
+    let mut text = format!(
+        "study of {}, seed {}: {} of {} episodes, {} measurements",
+        overview.system, overview.seed, overview.episodes, overview.of, overview.measurements
+    );
+    if let Some(best) = overview.best_cost {
+        let _ = write!(text, ", least cost {}", cost(best));
+    }
+    text.push('\n');
+    let prices = study.created().prices;
+    if prices != ocorl_study::price::Prices::default() {
+        let budget = overview.budget.map_or("no end".into(), |b| format!("{b}"));
+        let _ = writeln!(text, "spent {:.4} of {budget}", overview.spent);
+    }
+    text += &table(&study);
+    let imports = &study.history().imports;
+    if !imports.is_empty() {
+        let rows: usize = imports.iter().map(|(_, i)| i.rows.len()).sum();
+        let _ = writeln!(text, "{rows} measurements from old logs");
+    }
+    if let Some(worth) = &worth {
+        let _ = writeln!(text, "{}", worth.words());
+    }
+    text += &next(&study, &folder);
+    Ok(text.into())
+}
+
+fn table(study: &Study) -> String {
+    let episodes = &study.history().episodes;
+    if episodes.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        format!("{:>8}{:>12}{:>12}{:>12}  {}\n", "episode", "cost", "planned", "measured", "ended");
+    for episode in episodes {
+        let EpisodeHistory { plan, rows, closed, .. } = episode;
+        let planned = plan.legs.iter().map(|leg| leg.planned_cost).collect::<Option<Vec<f64>>>();
+        let planned = planned.map(|p| p.iter().sum::<f64>() / p.len() as f64);
+        let about = |c: &ocorl_study::study::Closed| match (c.cost, c.cost_from) {
+            (Some(value), CostFrom::Reported) => cost(value),
+            (Some(value), _) => format!("~{}", cost(value)),
+            (None, _) => "-".into(),
+        };
+        let ended =
+            closed.as_ref().map_or("pending".into(), |c| format!("{}: {}", c.status.name(), c.outcome));
+        let _ = writeln!(
+            text,
+            "{:>8}{:>12}{:>12}{:>12}  {ended}",
+            episode.episode,
+            closed.as_ref().map_or("-".into(), about),
+            planned.map_or("-".into(), cost),
+            format!("{} of {}", rows.len(), plan.asked()),
+        );
+    }
+    text
+}
+
+/// What to do now.
+fn next(study: &Study, folder: &str) -> String {
+    if let Some(pending) = study.history().pending() {
+        let mut text = String::new();
+        for leg in &pending.plan.legs {
+            let times: Vec<String> = leg.measure_at.iter().map(|t| format!("{t:.4}")).collect();
+            let start =
+                if pending.plan.legs.len() > 1 { format!(" (start {})", leg.start) } else { String::new() };
+            let when = if leg.rule.is_some() { "as decided on the way".into() } else { times.join(", ") };
+            let _ = writeln!(text, "episode {} is pending{start}: measure at {when}", pending.episode);
+        }
+        return text
+            + &format!(
+                "next: ocorl study ask {folder} > plan.json, run it, ocorl study tell {folder} measured.csv\n"
+            );
+    }
+    match study.over() {
+        None => format!("next: ocorl study ask {folder} > plan.json\n"),
+        Some(Verdict::EpisodesUsed) => "over: all episodes were run\n".into(),
+        Some(Verdict::BudgetUsed) => "over: the next episode would cost more than is left\n".into(),
+    }
+}

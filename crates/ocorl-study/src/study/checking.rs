@@ -1,0 +1,147 @@
+//! A study looked at closely: tables against events, measurements against the model, and what can be saved of a damaged one.
+
+use super::event::Event;
+use super::{FORM, Study, StudyError, tables};
+use crate::store::{Store, salvage};
+use ocorl::learn::Time;
+use ocorl::linalg::Points;
+use ocorl::model::{Posterior, Query};
+use rusqlite::Connection;
+use std::path::Path;
+
+/// How many measurements are far from the model that asked for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strange {
+    /// So many are more than six standard deviations away.
+    pub far: usize,
+    /// Of so many.
+    pub of: usize,
+}
+
+/// Farther than this many standard deviations is strange.
+const FAR: f64 = 6.0;
+
+/// Tables that follow from the events, and how each is listed.
+const DERIVED: [(&str, &str); 2] = [
+    ("episodes", "SELECT * FROM episodes ORDER BY episode"),
+    ("measurements", "SELECT * FROM measurements ORDER BY seq, number"),
+];
+
+impl Study {
+    /// The measurements of an episode against the model it was planned with; none if there was no model, or the plan does not carry it.
+    pub fn strange(&self, episode: usize) -> Result<Option<Strange>, StudyError> {
+        let Some(known) = self.history().episodes.get(episode) else { return Ok(None) };
+        let Some(learning) = known.plan.learner.as_ref().filter(|l| l.memory.model.is_some()) else {
+            return Ok(None);
+        };
+        if learning.settings.time != Time::Continuous {
+            return Ok(None);
+        }
+        let learner = super::learner_of(self.system(), learning)?;
+        let (model, noise) = (learner.model(), &self.system().task.noise_std);
+        let (mut far, mut of, mut posterior) = (0, 0, Posterior::default());
+        for row in &known.rows {
+            let Some(x_dot) = &row.x_dot else { continue };
+            of += 1;
+            let point = [row.x.as_slice(), &row.u].concat();
+            model.posterior(Points::single(&point), Query::MeanStd, &mut posterior);
+            let (mean, std) = (posterior.mean.value.at(0), posterior.std.value.at(0));
+            let beta = model.confidence_scale();
+            far += usize::from((0..x_dot.len()).any(|j| {
+                let spread = (beta[j].max(1.0) * std[j]).hypot(noise[j]);
+                (x_dot[j] - mean[j]).abs() > FAR * spread
+            }));
+        }
+        Ok(Some(Strange { far, of }))
+    }
+
+    /// Tables whose contents are not what the events say.
+    pub fn stale_tables(&self) -> Result<Vec<&'static str>, StudyError> {
+        let other = Connection::open_in_memory().map_err(|error| self.unreadable(&error))?;
+        let fill = || {
+            other.execute_batch(FORM.tables)?;
+            let transaction = other.unchecked_transaction()?;
+            self.follow_all(&transaction)?;
+            transaction.commit()
+        };
+        fill().map_err(|error| self.unreadable(&error))?;
+        let mut stale = Vec::new();
+        for (name, sql) in DERIVED {
+            let ours = listed(self.store().connection(), sql).map_err(|error| self.unreadable(&error))?;
+            if ours != listed(&other, sql).map_err(|error| self.unreadable(&error))? {
+                stale.push(name);
+            }
+        }
+        Ok(stale)
+    }
+
+    /// Makes the tables anew from the events.
+    pub fn rebuild(&mut self) -> Result<(), StudyError> {
+        let events = self.written().map_err(|error| self.unreadable(&error))?;
+        self.store_mut().rebuild(|transaction| {
+            for (name, _) in DERIVED {
+                transaction.execute(&format!("DELETE FROM {name}"), [])?;
+            }
+            events.iter().try_for_each(|(seq, event)| tables::follow(transaction, *seq, event))
+        })?;
+        Ok(())
+    }
+
+    fn follow_all(&self, transaction: &rusqlite::Transaction<'_>) -> rusqlite::Result<()> {
+        self.written()?.iter().try_for_each(|(seq, event)| tables::follow(transaction, *seq, event))
+    }
+
+    /// All events with their numbers, once more from the disk.
+    fn written(&self) -> rusqlite::Result<Vec<(u64, Event)>> {
+        let mut statement =
+            self.store().connection().prepare("SELECT seq, kind, payload FROM events ORDER BY seq")?;
+        let rows = statement.query_map([], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+        })?;
+        let mut events = Vec::new();
+        for row in rows {
+            let (seq, kind, payload) = row?;
+            // They were all read when the study was opened.
+            if let Ok(event) = Event::read(&kind, &payload) {
+                events.push((seq.cast_unsigned(), event));
+            }
+        }
+        Ok(events)
+    }
+
+    /// Every good record of the study in `folder`, in a new one in `out`; `folder` is not touched. Returns how many.
+    pub fn salvage(folder: &Path, out: &Path) -> Result<u64, StudyError> {
+        let mut events = Vec::new();
+        for record in salvage(folder, FORM)? {
+            // From the first that nobody understands on, nothing is trusted.
+            let Ok(event) = Event::read(&record.kind, &record.payload) else { break };
+            events.push(event);
+        }
+        let mut store = Store::create(out, FORM)?;
+        for (i, event) in events.iter().enumerate() {
+            let view = match event {
+                Event::Created(created) if i == 0 => tables::named_view(
+                    &crate::system::System::restore(&created.system, created.file.as_deref())?.task,
+                ),
+                _ => String::new(),
+            };
+            store.append(&[event.written()], |transaction, seq| {
+                transaction.execute_batch(&view)?;
+                tables::follow(transaction, seq, event)
+            })?;
+        }
+        Ok(store.head().0)
+    }
+}
+
+/// Every row of a query, as text.
+fn listed(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(sql)?;
+    let columns = statement.column_count();
+    let rows = statement.query_map([], |row| {
+        let cells: rusqlite::Result<Vec<_>> =
+            (0..columns).map(|i| row.get::<_, rusqlite::types::Value>(i)).collect();
+        Ok(format!("{:?}", cells?))
+    })?;
+    rows.collect()
+}

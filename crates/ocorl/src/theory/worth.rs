@@ -1,0 +1,115 @@
+//! What a measurement is worth: by how much it is expected to narrow what the planned cost may be.
+//!
+//! A small error δf of the model changes the cost of a plan that is followed by its gains to first order by
+//!
+//! ```text
+//! δJ = ∫ λ(t)ᵀ δf(z(t)) dt,   −λ̇ = ∇ₓc + Kᵀ∇ᵤc + (A + B K)ᵀ λ,   λ(T) = ∇c_T
+//! ```
+//!
+//! which is a linear functional of f, so under the model's posterior it is normal with a variance in closed form, and so is what is left of it
+//! after measurements whose values nobody knows yet:
+//!
+//! ```text
+//! V = Σⱼ aⱼᵀ Cⱼ aⱼ,   aⱼₖ = λⱼ(t_k) Δt_k,   Cⱼ ← Cⱼ − Cⱼ[:, S] (Cⱼ[S, S] + sⱼ²)⁻¹ Cⱼ[S, :]
+//! ```
+
+use crate::linalg::{Blocks, Cholesky, Points, Quadratization};
+use crate::model::{Posterior, Query, StatisticalModel};
+use crate::plan::Plan;
+use crate::system::{Dims, Task};
+
+/// What the cost of a plan may be, and what measuring tells about it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worth {
+    /// Standard deviation of the planned cost, by what is known now.
+    pub before: f64,
+    /// The same after all the measurements.
+    pub after: f64,
+    /// The same after the one measurement that tells most.
+    pub after_best: f64,
+}
+
+/// Of following `plan` (without hallucinated controls) and measuring at `measured` (points (x, u)) with the noise of the task.
+///
+/// None if there is nothing to follow or a number overflows.
+pub fn worth(model: &dyn StatisticalModel, task: &Task, plan: &Plan, measured: &[Vec<f64>]) -> Option<Worth> {
+    let Dims { state: nx, control: nu } = task.dims();
+    let n = plan.controls.len();
+    let nodes = (0..n).map(|k| [plan.states.at(k), plan.controls.at(k)].concat());
+    let all: Vec<f64> = nodes.chain(measured.iter().cloned()).flatten().collect();
+    let points = Points::new(&all, nx + nu);
+    let sensitivities = sensitivities(model, task, plan, Points::new(&all[..n * (nx + nu)], nx + nu));
+    let mut covariance = Blocks::default();
+    model.covariance(points, &mut covariance);
+    let (count, total) = (measured.len(), points.len());
+    let (mut before, mut told, mut best) = (0.0, 0.0, vec![0.0; count]);
+    for j in 0..nx {
+        let c = covariance.at(j);
+        let weight = |k: usize| sensitivities.at(k)[j];
+        // C a, at the nodes and where it is measured.
+        let along: Vec<f64> =
+            (0..total).map(|i| (0..n).map(|k| c[k * total + i] * weight(k)).sum::<f64>()).collect();
+        before += (0..n).map(|k| weight(k) * along[k]).sum::<f64>();
+        let noise = task.noise_std[j] * task.noise_std[j];
+        let known = &along[n..];
+        let entry = |a: usize, b: usize| c[(n + a) * total + n + b] + f64::from(u8::from(a == b)) * noise;
+        for (i, best) in best.iter_mut().enumerate() {
+            let variance = entry(i, i);
+            if variance > 0.0 {
+                *best += known[i] * known[i] / variance;
+            }
+        }
+        if count > 0 {
+            let jitter = 1e-12 * (0..count).map(|i| entry(i, i)).fold(0.0, f64::max);
+            let gram: Vec<f64> = (0..count * count)
+                .map(|e| entry(e / count, e % count) + f64::from(u8::from(e / count == e % count)) * jitter)
+                .collect();
+            let factor = Cholesky::new(&gram, count).ok()?;
+            let mut half = known.to_vec();
+            factor.solve_lower(&mut half, 1);
+            told += half.iter().map(|h| h * h).sum::<f64>();
+        }
+    }
+    let most = best.iter().copied().fold(0.0, f64::max);
+    let left = |told: f64| (before - told).max(0.0).sqrt();
+    let worth = Worth { before: before.max(0.0).sqrt(), after: left(told), after_best: left(most) };
+    (worth.before.is_finite() && worth.after.is_finite()).then_some(worth)
+}
+
+/// a: block k holds λ(t_k) Δt_k, by the trapezoidal rule, of the loop closed by the plan's gains on the model's mean.
+fn sensitivities(model: &dyn StatisticalModel, task: &Task, plan: &Plan, nodes: Points<'_>) -> Blocks {
+    let Dims { state: nx, control: nu } = task.dims();
+    let (n, nz) = (plan.controls.len(), nx + nu);
+    let mut posterior = Posterior::default();
+    model.posterior(nodes, Query::MeanJacobian, &mut posterior);
+    let mut cost = Quadratization::default();
+    task.cost.quadratize(&plan.times[..n], nodes, &mut cost);
+    let (mut lambda, mut hessian) = (vec![0.0; nx], vec![0.0; nx * nx]);
+    task.cost.quadratize_terminal(plan.times[n], plan.states.at(n), &mut lambda, &mut hessian);
+    let mut out = Blocks::zeros(nx, n);
+    let mut rate = vec![0.0; nx];
+    // −λ̇ at node k.
+    let slope = |k: usize, lambda: &[f64], rate: &mut [f64]| {
+        let (gradient, jacobian, gains) =
+            (cost.gradient.at(k), posterior.mean.jacobian.at(k), plan.gains.at(k));
+        // ∇(c + λᵀf) with respect to (x, u); block j of the Jacobian is ∇fⱼ.
+        let total = |d: usize| gradient[d] + (0..nx).map(|j| lambda[j] * jacobian[j * nz + d]).sum::<f64>();
+        for (d, rate) in rate.iter_mut().enumerate() {
+            *rate = total(d) + (0..nu).map(|r| gains[r * nx + d] * total(nx + r)).sum::<f64>();
+        }
+    };
+    for k in (0..n).rev() {
+        let step = plan.times[k + 1] - plan.times[k];
+        let after = lambda.clone();
+        // Heun, backwards; the derivatives of the interval are those of its first node.
+        slope(k, &after, &mut rate);
+        let guess: Vec<f64> = after.iter().zip(&rate).map(|(l, r)| l + step * r).collect();
+        let first = rate.clone();
+        slope(k, &guess, &mut rate);
+        for d in 0..nx {
+            lambda[d] = after[d] + 0.5 * step * (first[d] + rate[d]);
+            out.at_mut(k)[d] = 0.5 * step * (after[d] + lambda[d]);
+        }
+    }
+    out
+}
