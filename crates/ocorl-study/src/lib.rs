@@ -13,6 +13,8 @@
 //! | [`table1`] | Table 1 of the paper beside ours |
 //! | [`portrait`] | one run looked at closely, with the model before each episode |
 //! | [`system`] | what is to be learned: a system that comes with the program, or one of somebody's own |
+//! | [`control`] | the controller in real time: budget, fallbacks, limits, watchdog |
+//! | [`export`] | a plan for those who run it without us: JSON, C99 |
 //! | [`plan_file`] | `plan.json`: what leaves for the hardware |
 //! | [`study`] | ask, run, tell: a learner with a memory that survives |
 //! | [`measured`] | files of measurements |
@@ -28,7 +30,9 @@
 pub mod cell;
 pub mod clock;
 pub mod config;
+pub mod control;
 pub mod estimate;
+pub mod export;
 pub mod files;
 pub mod grid;
 pub mod known;

@@ -174,7 +174,7 @@ impl PlanFile {
     }
 
     /// Every shape and every number.
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         if self.format != FORMAT {
             return Err(format!("its format is '{}', not '{FORMAT}'", self.format));
         }
@@ -261,4 +261,9 @@ impl LegTable {
 /// Blocks as rows.
 pub(crate) fn rows(blocks: &Blocks) -> Vec<Vec<f64>> {
     blocks.iter().map(<[f64]>::to_vec).collect()
+}
+
+/// Rows as blocks of `size` numbers.
+pub(crate) fn blocks(rows: &[Vec<f64>], size: usize) -> Blocks {
+    Blocks::from_vec(rows.iter().flatten().copied().collect(), size)
 }

@@ -1,18 +1,16 @@
 //! A pretend laboratory: runs `plan.json` on a simulated plant and measures as laboratories do, with noise, delay, lost and late samples,
 //! and faults when they are asked for. Without faults it measures to the last bit what `ocorl run` measures.
 
+use crate::control;
 use crate::measured::Measured;
 use crate::mistake::Mistake;
 use crate::plan_file::{LegTable, PlanFile};
 use crate::study::{End, Row, legs};
 use crate::system::System;
-use ocorl::linalg::Blocks;
-use ocorl::plan::{Outcome as Search, Plan};
 use ocorl::plant::{Executed, Leg, Measured as Quantity, Plant, SimulatedPlant};
 use ocorl::random::{Rng, Stream};
 use ocorl::select::Times;
-use ocorl::simulate::{Outcome, Simulator};
-use ocorl::track::{Feedback, LadderSettings, Reference};
+use ocorl::track::{Feedback, LadderSettings};
 
 /// What goes wrong in the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,10 +74,9 @@ pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Resu
         task.horizon = task.horizon.min(end.max(f64::MIN_POSITIVE));
     }
     let mut plant = SimulatedPlant::new(task.clone(), truth.dynamics(), Stream::root(seed));
-    plant.simulator = Simulator { dense: true, ..Simulator::new(1e-9) };
     let mut runs = match legs(system, plan) {
         Ok(Some(proposal)) => proposal.legs,
-        Ok(None) => plan.legs.iter().map(|table| by_gains(system, plan, table)).collect(),
+        Ok(None) => (0..plan.legs.len()).map(|leg| by_gains(system, plan, leg)).collect::<Result<_, _>>()?,
         Err(error) => {
             return Err(Mistake::new("the plan cannot be run")
                 .detail("cause", error.to_string())
@@ -163,37 +160,14 @@ fn rows(
 }
 
 /// A leg of a plan that does not say who made it: its table of gains, as anybody would run it.
-fn by_gains(system: &System, plan: &PlanFile, table: &LegTable) -> Leg {
-    let nx = plan.states.len();
-    let flat =
-        |rows: &[Vec<f64>], size: usize| Blocks::from_vec(rows.iter().flatten().copied().collect(), size);
-    let nodes = Plan {
-        times: table.times.clone(),
-        states: flat(&table.states, nx),
-        controls: flat(&table.controls, plan.controls.len()),
-        gains: Blocks::from_vec(
-            table.gains.iter().flatten().flatten().copied().collect(),
-            nx * plan.controls.len(),
-        ),
-        cost: table.planned_cost.unwrap_or(0.0),
-        outcome: Search::Converged,
-        gradient_norm: 0.0,
-        trace: Vec::new(),
-    };
-    let slopes = Blocks::from_vec(table.slopes.iter().flatten().flatten().copied().collect(), 2 * nx);
-    let reference = Reference::with_slopes(nodes, slopes, &plan.angle_indices());
-    Leg {
+fn by_gains(system: &System, plan: &PlanFile, number: usize) -> Result<Leg, Mistake> {
+    let (reference, table) = (control::reference(plan, number)?, &plan.legs[number]);
+    Ok(Leg {
         episode: plan.episode,
         start: table.start,
         initial_state: table.initial_state.clone(),
         policy: Box::new(Feedback::new(reference, LadderSettings::of(&system.task))),
         schedule: Box::new(Times::new(table.measure_at.clone())),
         quantity: Quantity::Derivatives,
-    }
-}
-
-/// How the runs of a plan ended, as their files say it.
-pub fn is_completed(measured: &Measured) -> bool {
-    let completed = Outcome::Completed.to_string();
-    measured.ends.iter().all(|end| end.outcome.as_deref() == Some(completed.as_str()))
+    })
 }

@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+mod control;
+mod export;
 mod figure;
 mod list;
 mod optimal;
@@ -33,6 +35,10 @@ pub(crate) enum Command {
     Results(results::Arguments),
     /// Run every cell of a grid of systems, settings and seeds
     Sweep(Box<sweep::Arguments>),
+    /// Run a plan on hardware: states in, controls out, line by line
+    Control(control::Arguments),
+    /// Write a plan as C or JSON, for those who run it without this program
+    Export(export::Arguments),
     /// Find the best control of systems whose equations are known
     Optimal(Box<optimal::Arguments>),
 }
@@ -47,6 +53,8 @@ pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure
         Command::Figure(arguments) => figure::run(arguments, manners),
         Command::Results(arguments) => results::run(arguments, manners),
         Command::Sweep(arguments) => sweep::run(arguments, manners),
+        Command::Control(arguments) => control::run(arguments, manners),
+        Command::Export(arguments) => export::run(arguments, manners),
         Command::List(arguments) => list::run(arguments, manners),
         Command::Optimal(arguments) => optimal::run(arguments, manners),
     }

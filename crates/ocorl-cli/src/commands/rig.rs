@@ -1,11 +1,11 @@
 //! `ocorl rig`: a pretend laboratory, so that the path to the hardware can be tried without any.
 
+use super::control::read_plan;
 use crate::Manners;
 use crate::errors::Failure;
 use crate::terminal::Answer;
 use ocorl_study::files::write_atomically;
 use ocorl_study::measured::Columns;
-use ocorl_study::plan_file::PlanFile;
 use ocorl_study::rig::{self, Faults};
 use ocorl_study::system::System;
 use std::path::PathBuf;
@@ -56,11 +56,7 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
     let system = System::find(&arguments.system)?;
-    let name = arguments.plan.display().to_string();
-    let text = std::fs::read_to_string(&arguments.plan).map_err(|error| {
-        Failure::usage(format!("cannot read '{name}'")).detail("cause", error.to_string())
-    })?;
-    let plan = PlanFile::parse(&text, &name)?;
+    let plan = read_plan(&arguments.plan)?;
     let faults = Faults {
         noise: arguments.noise,
         delay: arguments.delay,

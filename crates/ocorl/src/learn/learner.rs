@@ -3,7 +3,7 @@
 use super::discrete::{self, Holds};
 use super::memory::Followed;
 use super::planning::{Grid, Planned, Planning};
-use super::settings::{Settings, SettingsError, Time};
+use super::settings::{Settings, SettingsError, Time, TrackSettings};
 use super::timing::Timing;
 use super::{FirstControl, following};
 use crate::event::{Event, Observer};
@@ -17,7 +17,7 @@ use crate::random::Stream;
 use crate::select::{Schedule, Times, interior};
 use crate::simulate::{Law, Policy};
 use crate::system::{Task, TaskError};
-use crate::track::Reference;
+use crate::track::{Reference, Solver};
 use std::sync::Arc;
 
 /// Why learning cannot begin.
@@ -282,6 +282,15 @@ impl Learner {
                 if last { Followed::Plan { mean_cost: f64::NAN } } else { Followed::Excitation }
             }
         }
+    }
+
+    /// What solves at each period while a plan is followed, with at most so many iterations, for whoever runs it in real time. None if
+    /// nothing is solved, or nothing is known yet.
+    pub fn solver(&self, max_iterations: usize) -> Option<Box<dyn Solver>> {
+        let known = !self.data.is_empty() && self.settings.time == Time::Continuous;
+        let max_iterations = max_iterations.clamp(1, self.settings.track.max_iterations);
+        let track = TrackSettings { max_iterations, ..self.settings.track.clone() };
+        if known { following::solver(&self.task, &track, &self.model) } else { None }
     }
 
     /// Root mean square of each measured control, less the safe one.

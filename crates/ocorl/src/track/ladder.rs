@@ -48,8 +48,9 @@ pub struct Ladder {
     /// How often each rung was used, in the order of [`Rung`].
     counts: [usize; 4],
     consecutive: usize,
-    /// The last control let through and its time.
-    last: Option<(f64, Vec<f64>)>,
+    /// When the last control was let through, and that control.
+    set_at: Option<f64>,
+    last: Vec<f64>,
 }
 
 impl Ladder {
@@ -61,7 +62,8 @@ impl Ladder {
             }
             *safe = safe.max(settings.bounds.lower[i]).min(settings.bounds.upper[i]);
         }
-        Ladder { settings, counts: [0; 4], consecutive: 0, last: None }
+        let last = settings.safe_control.clone();
+        Ladder { settings, counts: [0; 4], consecutive: 0, set_at: None, last }
     }
 
     /// How often each rung was used: fresh, shifted, planned, safe.
@@ -104,20 +106,16 @@ impl Ladder {
     pub fn guard(&mut self, time: f64, control: &mut [f64]) {
         self.limit(control);
         let LadderSettings { bounds, max_rate, .. } = &self.settings;
-        if let (Some(rate), Some((before, last))) = (max_rate, &self.last) {
+        if let (Some(rate), Some(before)) = (max_rate, self.set_at) {
             let elapsed = (time - before).max(0.0);
             for i in 0..control.len() {
-                let most = rate[i] * elapsed;
-                control[i] = control[i].max(last[i] - most).min(last[i] + most);
+                // 0 · ∞ is no room either.
+                let most = (rate[i] * elapsed).max(0.0);
+                control[i] = control[i].max(self.last[i] - most).min(self.last[i] + most);
             }
         }
         bounds.clamp(control);
-        match &mut self.last {
-            Some((t, last)) => {
-                *t = time;
-                last.copy_from_slice(control);
-            }
-            None => self.last = Some((time, control.to_vec())),
-        }
+        self.set_at = Some(time);
+        self.last.copy_from_slice(control);
     }
 }

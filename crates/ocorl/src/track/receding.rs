@@ -27,7 +27,7 @@ impl Segment {
     }
 
     /// x̄ in interval `k`, on the straight line between its nodes.
-    fn state(&self, k: usize, time: f64, out: &mut [f64]) {
+    pub fn state(&self, k: usize, time: f64, out: &mut [f64]) {
         let (t0, t1) = (self.times[k], self.times[k + 1]);
         let w = ((time - t0) / (t1 - t0)).clamp(0.0, 1.0);
         let (a, b) = (self.states.at(k), self.states.at(k + 1));
@@ -36,7 +36,8 @@ impl Segment {
         }
     }
 
-    fn is_sound(&self, nx: usize, nu: usize) -> bool {
+    /// True if it is whole, of `nx` states and `nu` controls, its times increase and every number is finite.
+    pub fn is_sound(&self, nx: usize, nu: usize) -> bool {
         let n = self.times.len().saturating_sub(1);
         let shapes = n >= 1
             && (self.states.size(), self.states.len()) == (nx, n + 1)

@@ -63,15 +63,7 @@ pub fn replan(
     period: f64,
     ladder: LadderSettings,
 ) -> Receding<ReplanSolver> {
-    let solver = ReplanSolver {
-        dynamics,
-        cost,
-        bounds: ladder.bounds.clone(),
-        transcription,
-        ilqr: Ilqr::new(Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() }),
-        grid: Vec::new(),
-        guess: Warm::default(),
-    };
+    let solver = ReplanSolver::new(dynamics, cost, transcription, ladder.bounds.clone());
     Receding::new(reference, solver, period, ladder)
 }
 
@@ -234,6 +226,26 @@ pub struct ReplanSolver {
     ilqr: Ilqr,
     grid: Vec<f64>,
     guess: Warm,
+}
+
+impl ReplanSolver {
+    /// The least `cost` on `dynamics`, controls within `bounds`.
+    pub fn new(
+        dynamics: Box<dyn Dynamics>,
+        cost: Arc<dyn Cost>,
+        transcription: Transcription,
+        bounds: Bounds,
+    ) -> Self {
+        ReplanSolver {
+            dynamics,
+            cost,
+            bounds,
+            transcription,
+            ilqr: Ilqr::new(Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() }),
+            grid: Vec::new(),
+            guess: Warm::default(),
+        }
+    }
 }
 
 impl Solver for ReplanSolver {

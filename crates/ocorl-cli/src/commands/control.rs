@@ -1,0 +1,270 @@
+//! `ocorl control`: run a plan on hardware, a line in for each state, a line out for each control.
+
+use crate::Manners;
+use crate::errors::Failure;
+use crate::signals::Signals;
+use crate::terminal::{Answer, say};
+use ocorl_study::control::{self, Controller, Deadline, Effort, ITERATIONS, Monotonic, Session, Settings};
+use ocorl_study::plan_file::PlanFile;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+/// How soon a signal is noticed.
+const TICK: Duration = Duration::from_millis(10);
+
+/// How long the first two solves may take, which touch all memory.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Lines that wait while one is answered; whoever sends more has to wait.
+const QUEUE: usize = 16;
+
+/// A longer line is no state.
+const LONGEST_LINE: u64 = 1 << 16;
+
+/// What is left to be written when somebody stops us: at most so many steps on the way to the safe control.
+const LAST_STEPS: usize = 500;
+
+/// What `ocorl control` accepts.
+#[derive(clap::Args)]
+#[command(help_template = crate::HELP)]
+#[command(before_help = "\
+Examples:
+  echo '{\"t\": 0.0, \"x\": [3.14, 0.0]}' | ocorl control plan.json
+  my-robot < pipe | ocorl control plan.json --log steps.csv > pipe
+
+Each line in is a state, {\"t\": 0.02, \"x\": [..]} or x by names; without t it is now. Each line out is
+a control, {\"t\": 0.02, \"u\": [..], \"rung\": \"planned\", \"late\": false}; \"measure\": true asks for a measurement.")]
+pub(crate) struct Arguments {
+    /// The plan, as `ocorl study ask` writes it
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    /// Which of its runs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    leg: usize,
+    /// Milliseconds a step waits for a solver [default: half the period]
+    #[arg(long, value_name = "MS")]
+    budget: Option<f64>,
+    /// Most iterations of a solve; 0: only the plan's gains
+    #[arg(long, value_name = "N", default_value_t = ITERATIONS)]
+    iterations: usize,
+    /// Milliseconds without a line after which the control becomes the safe one [default: three periods]
+    #[arg(long, value_name = "MS")]
+    watchdog: Option<f64>,
+    /// Write every step to this CSV file
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+    let plan = read_plan(&arguments.plan)?;
+    let mut settings = Settings::of(&plan);
+    if let Some(budget) = milliseconds("--budget", arguments.budget)? {
+        settings.budget = budget;
+    }
+    let three = Duration::try_from_secs_f64(3.0 * plan.period).unwrap_or(Duration::MAX);
+    let watchdog = milliseconds("--watchdog", arguments.watchdog)?.unwrap_or(three);
+    let mut controller = Controller::new(&plan, arguments.leg)?.with_settings(settings);
+    let make = if arguments.iterations > 0 { control::solvers(&plan, arguments.iterations)? } else { None };
+    if let Some(make) = make {
+        let reference = control::reference(&plan, arguments.leg)?;
+        controller = controller.with_solver(Box::new(Deadline::new(reference, Effort::default(), make)));
+        controller.warm_up(PATIENCE);
+    }
+    let session = Session::new(&plan, arguments.leg, controller, Monotonic::start(), watchdog)?;
+    let log = arguments.log.as_deref().map(|path| Log::create(path, plan.controls.len())).transpose()?;
+    let signals = Signals::catch()?;
+    let mut desk = Desk { session, log, text: String::new() };
+    let ended = desk.serve(&listen(), &signals);
+    let summary = desk.session.summary();
+    if let Some(log) = &mut desk.log {
+        log.flush();
+    }
+    match ended {
+        Ok(None) => {
+            Ok(Answer { text: String::new(), remark: if manners.quiet { String::new() } else { summary } })
+        }
+        Ok(Some(signal)) => {
+            let mut failure = Failure::interrupted(signal, "interrupted; the last control is the safe one")
+                .detail("steps", summary.trim_end());
+            // Nothing may follow the last control.
+            failure.output = Some(String::new());
+            Err(failure)
+        }
+        Err(error) => {
+            let mut failure = Failure::disk("to standard output", &error).detail("steps", summary.trim_end());
+            failure.output = Some(String::new());
+            Err(failure)
+        }
+    }
+}
+
+/// The plan in a file.
+pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("cannot read '{name}'"))
+            .detail("cause", error.to_string())
+            .hint("a plan is what `ocorl study ask` writes")
+    })?;
+    Ok(PlanFile::parse(&text, &name)?)
+}
+
+fn milliseconds(option: &str, value: Option<f64>) -> Result<Option<Duration>, Failure> {
+    let Some(value) = value else { return Ok(None) };
+    let time = Duration::try_from_secs_f64(value * 1e-3).ok().filter(|time| !time.is_zero());
+    time.map(Some).ok_or_else(|| {
+        Failure::usage(format!("{option} must be a positive number of milliseconds, not {value}"))
+    })
+}
+
+/// What comes in.
+enum Input {
+    Line(Vec<u8>),
+    TooLong,
+}
+
+/// Reads lines on a thread of its own, because reading cannot be interrupted.
+fn listen() -> Receiver<Input> {
+    let (sender, lines) = sync_channel(QUEUE);
+    std::thread::spawn(move || {
+        let mut input = BufReader::new(io::stdin());
+        while let Ok(Some(line)) = next_line(&mut input) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// The next line without its end; none at the end of input.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<Input>> {
+    let mut line = Vec::new();
+    if input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        return Ok(Some(Input::Line(line)));
+    }
+    if (line.len() as u64) < LONGEST_LINE {
+        // The last line of all has no end.
+        return Ok(Some(Input::Line(line)));
+    }
+    input.skip_until(b'\n')?;
+    Ok(Some(Input::TooLong))
+}
+
+/// The session with its input and output.
+struct Desk<'a> {
+    session: Session<'a, Monotonic>,
+    log: Option<Log>,
+    text: String,
+}
+
+impl Desk<'_> {
+    /// Answers until the input ends (none) or a signal comes (its number).
+    fn serve(&mut self, lines: &Receiver<Input>, signals: &Signals) -> io::Result<Option<usize>> {
+        loop {
+            if let Some(signal) = signals.caught() {
+                self.last_words()?;
+                return Ok(Some(signal));
+            }
+            let wait = self.session.wait().unwrap_or(TICK).min(TICK);
+            match lines.recv_timeout(wait) {
+                Ok(Input::Line(line)) => self.session.line(&line, &mut self.text),
+                Ok(Input::TooLong) => self.session.too_long(&mut self.text),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.session.idle(&mut self.text);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+            if !self.speak()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The safe control; with a rate limit, step by step.
+    fn last_words(&mut self) -> io::Result<()> {
+        for _ in 0..LAST_STEPS {
+            let reached = self.session.stop(&mut self.text);
+            if !self.speak()? || reached {
+                break;
+            }
+            std::thread::sleep(self.session.period());
+        }
+        Ok(())
+    }
+
+    /// Writes what there is to write, at once. False if nobody reads any more.
+    fn speak(&mut self) -> io::Result<bool> {
+        if self.text.is_empty() {
+            return Ok(true);
+        }
+        let mut out = io::stdout().lock();
+        let written = out.write_all(self.text.as_bytes()).and_then(|()| out.flush());
+        self.text.clear();
+        if let Some(log) = &mut self.log {
+            log.write(&self.session);
+        }
+        match written {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            written => written.map(|()| true),
+        }
+    }
+}
+
+/// Every step as a row. A log that cannot be written is no reason to stop.
+struct Log {
+    file: BufWriter<File>,
+    rows: usize,
+    broken: bool,
+}
+
+impl Log {
+    /// Rows that may be lost if we are killed.
+    const UNWRITTEN: usize = 100;
+
+    fn create(path: &Path, controls: usize) -> Result<Self, Failure> {
+        let mut file = File::create(path).map(BufWriter::new).map_err(|error| Failure::file(path, &error))?;
+        let names: Vec<String> = (0..controls).map(|j| format!("u{j}")).collect();
+        writeln!(file, "t,rung,late,age,step_ms,why,{}", names.join(","))
+            .and_then(|()| file.flush())
+            .map_err(|error| Failure::file(path, &error))?;
+        Ok(Log { file, rows: 0, broken: false })
+    }
+
+    fn write(&mut self, session: &Session<'_, Monotonic>) {
+        let event = session.event();
+        let (status, took) = (event.status, event.took.as_secs_f64() * 1e3);
+        let (rung, why) = (status.name(), status.why.map_or("", |why| why.text()));
+        let controls: Vec<String> = session.control().iter().map(|u| format!("{u:?}")).collect();
+        let row = format!(
+            "{:?},{rung},{},{:?},{took:.4},{why},{}\n",
+            event.time,
+            status.missed,
+            status.age,
+            controls.join(",")
+        );
+        self.rows += 1;
+        let written = self.file.write_all(row.as_bytes());
+        let flushed = if self.rows.is_multiple_of(Log::UNWRITTEN) { self.file.flush() } else { Ok(()) };
+        self.complain(&written.and(flushed));
+    }
+
+    fn flush(&mut self) {
+        let flushed = self.file.flush();
+        self.complain(&flushed);
+    }
+
+    fn complain(&mut self, written: &io::Result<()>) {
+        if let (Err(error), false) = (written, self.broken) {
+            self.broken = true;
+            say(&format!("warning: the log cannot be written any more: {error}\n"));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! One line in: a state, in the words of the plan.
+
+use crate::mistake::nearest;
+use crate::plan_file::PlanFile;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A state and, if it was said, its time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// t; none: now.
+    pub time: Option<f64>,
+    /// x, in the plan's order; NaN where the line says null.
+    pub state: Vec<f64>,
+}
+
+/// Why a line is no state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineError(pub String);
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(default)]
+    t: Option<f64>,
+    x: Numbers,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "x must be a list of numbers, or names with numbers")]
+enum Numbers {
+    List(Vec<Option<f64>>),
+    Named(BTreeMap<String, Option<f64>>),
+}
+
+impl State {
+    /// Reads `{"t": 0.02, "x": [1.5, 0.0]}`, or `x` by names, with or without `t`.
+    pub fn parse(text: &str, plan: &PlanFile) -> Result<Self, LineError> {
+        let Line { t, x } = serde_json::from_str(text).map_err(|error| {
+            let words = error.to_string();
+            // There is only one line.
+            LineError(words.replace(" at line 1 column ", " at column "))
+        })?;
+        let known = &plan.states;
+        let state = match x {
+            Numbers::List(x) if x.len() != known.len() => {
+                let (found, expected) = (x.len(), known.len());
+                return Err(LineError(format!("x has {found} numbers, the plan has {expected} states")));
+            }
+            Numbers::List(x) => x.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect(),
+            Numbers::Named(mut x) => {
+                let mut take =
+                    |name: &str| x.remove(name).ok_or_else(|| LineError(format!("x has no '{name}'")));
+                let state: Result<Vec<_>, _> =
+                    known.iter().map(|s| take(&s.name).map(|x| x.unwrap_or(f64::NAN))).collect();
+                if let Some(name) = x.keys().next() {
+                    let meant = nearest(name, known.iter().map(|s| s.name.as_str()));
+                    let hint = meant.map_or(String::new(), |meant| format!("; did you mean '{meant}'?"));
+                    return Err(LineError(format!("'{name}' is no state of the plan{hint}")));
+                }
+                state?
+            }
+        };
+        Ok(State { time: t, state })
+    }
+}

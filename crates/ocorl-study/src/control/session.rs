@@ -1,0 +1,227 @@
+//! Lines in, lines out: what `ocorl control` speaks, without files and without waiting.
+
+use super::clock::Clock;
+use super::controller::{Controller, Status, Why};
+use super::leg;
+use super::lines::State;
+use crate::mistake::Mistake;
+use crate::plan_file::PlanFile;
+use ocorl::track::Rung;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// A run of one leg, in lines.
+///
+/// Each line is answered by one line. If none comes for a while, the safe control is given once (more often if the rate limit does not
+/// allow it at once), and then nothing until the next line.
+pub struct Session<'a, C> {
+    plan: &'a PlanFile,
+    controller: Controller,
+    clock: C,
+    watchdog: Duration,
+    /// Planned measurement times, in order, and how many of them are over.
+    measure_at: Vec<f64>,
+    measured: usize,
+    lines: usize,
+    malformed: usize,
+    silences: usize,
+    /// Time of the last line, on the plan's clock and on ours.
+    last: Option<(f64, Duration)>,
+    /// When to speak without being asked.
+    wake: Option<Duration>,
+    silent: bool,
+    control: Vec<f64>,
+    event: Event,
+}
+
+/// What the last line of output was about, for a log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// t
+    pub time: f64,
+    /// How the step went.
+    pub status: Status,
+    /// What the step took.
+    pub took: Duration,
+}
+
+impl<'a, C: Clock> Session<'a, C> {
+    /// Runs leg `number` of `plan`. Without a word for `watchdog` the control becomes the safe one.
+    pub fn new(
+        plan: &'a PlanFile,
+        number: usize,
+        controller: Controller,
+        clock: C,
+        watchdog: Duration,
+    ) -> Result<Self, Mistake> {
+        let mut measure_at = leg(plan, number)?.measure_at.clone();
+        measure_at.sort_by(f64::total_cmp);
+        let status = Status { rung: Rung::Safe, age: 0.0, missed: false, why: None };
+        Ok(Session {
+            plan,
+            clock,
+            watchdog,
+            measure_at,
+            measured: 0,
+            lines: 0,
+            malformed: 0,
+            silences: 0,
+            last: None,
+            wake: None,
+            silent: false,
+            control: controller.safe_control().to_vec(),
+            controller,
+            event: Event { time: 0.0, status, took: Duration::ZERO },
+        })
+    }
+
+    /// Answers a line: appends one line to `out`.
+    pub fn line(&mut self, text: &[u8], out: &mut String) {
+        let begin = self.clock.now();
+        self.lines += 1;
+        let parsed = std::str::from_utf8(text)
+            .map_err(|_| "it is not UTF-8".to_owned())
+            .and_then(|text| State::parse(text, self.plan).map_err(|error| error.0));
+        match parsed {
+            Ok(State { time, state }) => {
+                let time = time.unwrap_or_else(|| self.time(begin));
+                let status = self.controller.step(time, &state, &mut self.control);
+                let due = self.due(time, status);
+                self.answer(time, status, out);
+                out.push_str(if due { ",\"measure\":true}\n" } else { "}\n" });
+                self.note(time, status, begin);
+                self.last = Some((time, begin));
+            }
+            Err(cause) => self.complain(&cause, out),
+        }
+        self.silent = false;
+        self.wake = Some(self.clock.now().saturating_add(self.watchdog));
+    }
+
+    /// Answers a line that cannot be read, with the safe control.
+    fn complain(&mut self, cause: &str, out: &mut String) {
+        let begin = self.clock.now();
+        let time = self.time(begin);
+        let status = self.controller.safe(time, &mut self.control);
+        self.malformed += 1;
+        let error = serde_json::Value::from(format!("line {}: {cause}", self.lines));
+        self.answer(time, status, out);
+        let _ = writeln!(out, ",\"error\":{error}}}");
+        self.note(time, status, begin);
+    }
+
+    /// A line that was too long to keep.
+    pub fn too_long(&mut self, out: &mut String) {
+        self.lines += 1;
+        self.complain("it is too long", out);
+        self.silent = false;
+        self.wake = Some(self.clock.now().saturating_add(self.watchdog));
+    }
+
+    /// How long it may be left alone; none: for good.
+    pub fn wait(&self) -> Option<Duration> {
+        self.wake.map(|wake| wake.saturating_sub(self.clock.now()))
+    }
+
+    /// Says something without being asked if it is time to: the safe control. True if it did.
+    pub fn idle(&mut self, out: &mut String) -> bool {
+        let now = self.clock.now();
+        if self.wake.is_none_or(|wake| wake > now) {
+            return false;
+        }
+        if !self.silent {
+            self.silences += 1;
+            self.silent = true;
+        }
+        let reached = self.make_safe("watchdog", out);
+        self.wake = if reached { None } else { Some(now.saturating_add(self.period())) };
+        true
+    }
+
+    /// One line with the safe control, as far as the rate limit allows. True if it is reached.
+    pub fn stop(&mut self, out: &mut String) -> bool {
+        self.make_safe("stopped", out)
+    }
+
+    /// The plan's period.
+    pub fn period(&self) -> Duration {
+        Duration::try_from_secs_f64(self.plan.period).unwrap_or(Duration::MAX)
+    }
+
+    /// The controller, for its counts.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// What the last line of output was about.
+    pub fn event(&self) -> Event {
+        self.event
+    }
+
+    /// The control of the last line of output.
+    pub fn control(&self) -> &[f64] {
+        &self.control
+    }
+
+    /// What happened, in one line.
+    pub fn summary(&self) -> String {
+        let counts = self.controller.counts();
+        let [fresh, shifted, planned, safe] = counts.rungs;
+        let mut text = format!(
+            "{} lines: {fresh} fresh, {shifted} shifted, {planned} planned, {safe} safe; {} late, {} malformed, \
+             {} silences",
+            self.lines, counts.missed, self.malformed, self.silences
+        );
+        if self.controller.gave_up() {
+            let _ =
+                write!(text, "; gave up ({})", self.controller.last_error().unwrap_or("the solver was late"));
+        }
+        text + "\n"
+    }
+
+    fn make_safe(&mut self, word: &str, out: &mut String) -> bool {
+        let now = self.clock.now();
+        let time = self.time(now);
+        let status = self.controller.safe(time, &mut self.control);
+        self.answer(time, status, out);
+        let _ = writeln!(out, ",\"{word}\":true}}");
+        self.note(time, status, now);
+        self.control == self.controller.safe_control()
+    }
+
+    /// The plan's time at `now` on our clock: as the last line said, and what has passed since.
+    fn time(&self, now: Duration) -> f64 {
+        self.last.map_or(self.controller.begin(), |(time, at)| time + now.saturating_sub(at).as_secs_f64())
+    }
+
+    /// Whether a measurement planned for about now is to be taken: at the state that is nearest to its time. One state serves all that are
+    /// due.
+    fn due(&mut self, time: f64, status: Status) -> bool {
+        if matches!(status.why, Some(Why::BadState | Why::BadTime | Why::Backwards)) {
+            return false;
+        }
+        let over = self.measure_at.partition_point(|m| *m - 0.5 * self.plan.period <= time);
+        let due = over > self.measured;
+        self.measured = self.measured.max(over);
+        due
+    }
+
+    /// `{"t":…,"u":[…],"rung":…,"late":…` without the end.
+    fn answer(&self, time: f64, status: Status, out: &mut String) {
+        let _ = write!(out, "{{\"t\":{time:?},\"u\":[");
+        for (i, u) in self.control.iter().enumerate() {
+            let _ = write!(out, "{}{u:?}", if i > 0 { "," } else { "" });
+        }
+        let _ = write!(out, "],\"rung\":\"{}\",\"late\":{}", status.name(), status.missed);
+        if let Some(why) = status.why.filter(|why| *why != Why::Asked) {
+            let _ = write!(out, ",\"why\":\"{}\"", why.text());
+        }
+        if self.controller.gave_up() {
+            out.push_str(",\"gave_up\":true");
+        }
+    }
+
+    fn note(&mut self, time: f64, status: Status, begin: Duration) {
+        self.event = Event { time, status, took: self.clock.now().saturating_sub(begin) };
+    }
+}

@@ -1,0 +1,108 @@
+//! Whoever comes back finds everything as it was, and goes on as if nothing had happened.
+
+use super::{begin, episode, measure, small, system};
+use ocorl_study::price::Prices;
+use ocorl_study::simulated::Simulated;
+use ocorl_study::store::Access;
+use ocorl_study::study::{Study, Telling};
+
+#[test]
+fn a_study_in_many_sittings_is_the_study_in_one() {
+    let (one, many) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut whole = begin(one.path());
+    for _ in 0..4 {
+        episode(&mut whole);
+    }
+    drop(begin(many.path()));
+    for _ in 0..4 {
+        let again = || Study::open(many.path(), Access::Write).unwrap();
+        let plan = again().ask(&mut ()).unwrap().unwrap();
+        assert_eq!(
+            again().ask(&mut ()).unwrap().unwrap().text(),
+            plan.text(),
+            "the pending plan stays what it is"
+        );
+        again().tell(None, measure(&plan), "rig", Telling::Whole).unwrap();
+    }
+    let again = Study::open(many.path(), Access::Read).unwrap();
+    assert_eq!(again.store().head(), whole.store().head());
+    assert!(whole.ask(&mut ()).unwrap().is_none());
+}
+
+#[test]
+fn a_run_is_the_study_of_a_laboratory_without_faults() {
+    let (run, rig) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (system, settings) = (system(), small(&system()));
+    let open = || Study::open_or_create(run.path(), &system, &settings, 7, Prices::default()).unwrap();
+    // Stopped and begun again after each episode: what is over is run once more, and must be the same.
+    let mut costs = Vec::new();
+    for sitting in 0..4 {
+        let mut simulated = Simulated::new(open(), 0.0).unwrap();
+        let records: Vec<f64> =
+            (0..=sitting).map(|_| simulated.next_episode(&mut ()).unwrap().unwrap().record.cost).collect();
+        assert_eq!(records[..costs.len()], costs[..]);
+        costs = records;
+    }
+    let mut by_files = begin(rig.path());
+    for _ in 0..4 {
+        episode(&mut by_files);
+    }
+    let told: Vec<f64> =
+        by_files.history().episodes.iter().map(|e| e.closed.as_ref().unwrap().cost.unwrap()).collect();
+    assert_eq!(told, costs);
+    // A longer run goes on where the shorter one ended.
+    let longer = ocorl::learn::Settings { episodes: 5, ..settings.clone() };
+    let study = Study::open_or_create(run.path(), &system, &longer, 7, Prices::default()).unwrap();
+    let mut simulated = Simulated::new(study, 0.0).unwrap();
+    let mut count = 0;
+    while simulated.next_episode(&mut ()).unwrap().is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 5);
+    let other = ocorl::learn::Settings { measurements: 6, ..settings };
+    drop(simulated);
+    assert!(Study::open_or_create(run.path(), &system, &other, 7, Prices::default()).is_err());
+}
+
+#[test]
+fn salvage_saves_what_is_good_and_touches_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (lab, rescued) = (folder.path().join("lab"), folder.path().join("rescued"));
+    let mut study = begin(&lab);
+    episode(&mut study);
+    episode(&mut study);
+    drop(study);
+    let plain = rusqlite::Connection::open(lab.join("study.db")).unwrap();
+    plain
+        .execute_batch(
+            "DROP TRIGGER events_are_never_changed; UPDATE events SET payload = '{}' WHERE seq = 6",
+        )
+        .unwrap();
+    drop(plain);
+    assert!(Study::open(&lab, Access::Write).is_err());
+    let before = std::fs::read(lab.join("study.db")).unwrap();
+    assert_eq!(Study::salvage(&lab, &rescued).unwrap(), 5);
+    assert_eq!(std::fs::read(lab.join("study.db")).unwrap(), before);
+    let mut again = Study::open(&rescued, Access::Write).unwrap();
+    assert_eq!(again.history().measurements(), 5);
+    assert!(again.stale_tables().unwrap().is_empty());
+    // The second episode is pending again.
+    let plan = again.ask(&mut ()).unwrap().unwrap();
+    again.tell(None, measure(&plan), "rig", Telling::Whole).unwrap();
+}
+
+#[test]
+fn tables_follow_from_the_events_and_can_be_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = begin(folder.path());
+    episode(&mut study);
+    assert!(study.stale_tables().unwrap().is_empty());
+    study.store().connection().execute_batch("UPDATE measurements SET t = 0; DELETE FROM episodes").unwrap();
+    assert_eq!(study.stale_tables().unwrap(), ["episodes", "measurements"]);
+    study.rebuild().unwrap();
+    assert!(study.stale_tables().unwrap().is_empty());
+    let sql = "SELECT count(*), max(position_dot) FROM data WHERE used = 1";
+    let (count, largest): (i64, f64) =
+        study.store().connection().query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    assert!(count == 5 && largest.is_finite());
+}
