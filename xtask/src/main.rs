@@ -3,6 +3,7 @@
 mod gate;
 mod readme;
 mod run;
+mod soak;
 mod steps;
 
 use std::io::Write;
@@ -16,6 +17,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test            Format, lints, tests, examples, README, documentation, instruction counts
   readme          Only the commands and the code of README.md
+  soak NAME [N]   The long version of a test: kills, bytes, files, systems, controller, all
   gate            Compare the instructions of fixed problems with tests/golden/instructions.toml
   gate --update   Write that file anew
 ";
@@ -27,6 +29,8 @@ fn main() -> ExitCode {
         ["readme"] => readme::check().map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate"] => gate::run(false).map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate", "--update"] => gate::run(true).map(|outcome| tell(&format!("{outcome}\n"))),
+        ["soak", name] => soak::run(name, None),
+        ["soak", name, size] => soak::run(name, Some(size)),
         [] | ["help" | "--help" | "-h"] => {
             tell(HELP);
             Ok(())

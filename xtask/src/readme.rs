@@ -23,8 +23,9 @@ pub(crate) fn check() -> Result<Outcome, String> {
     let built = release()?;
     let find = |name: &str| built.iter().find(|(built, _)| built == name).map(|(_, path)| path);
     let program = find("ocorl").ok_or("cargo built no program called ocorl")?;
-    // Plots that README asks for are written beside the program, not into the repository.
+    // What README's commands write goes beside the program, not into the repository; each time from nothing.
     let folder = program.with_file_name("readme");
+    let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     // Files of the repository that README names are found there too.
     let studies = folder.join("studies");

@@ -303,7 +303,7 @@ impl Study {
         }
         telling::match_asked(&known.plan, &mut rows);
         let (new, again) =
-            if how == Telling::Correct { (rows, 0) } else { telling::new_rows(&known.rows, rows)? };
+            if how == Telling::Correct { (rows, 0) } else { telling::new_rows(known.rows.iter(), rows)? };
         if known.closed.is_some() && how != Telling::Correct {
             return told_again(&known, &new, again, &ends, notes);
         }
@@ -466,8 +466,8 @@ impl Study {
             row.t = times[i];
         }
         Self::fit(&rows)?;
-        let known: Vec<Row> = self.history.imports.iter().flat_map(|(_, i)| i.rows.clone()).collect();
-        let (new, _) = telling::new_rows(&known, rows)?;
+        let known = self.history.imports.iter().flat_map(|(_, imported)| &imported.rows);
+        let (new, _) = telling::new_rows(known, rows)?;
         if new.is_empty() {
             return Ok(0);
         }

@@ -6,6 +6,7 @@ use crate::mistake::Mistake;
 use crate::plan_file::PlanFile;
 use ocorl::linalg::Points;
 use ocorl::system::Task;
+use std::collections::HashMap;
 
 /// Times that are off by less than this part of the horizon are moved to where they belong.
 const SNAP: f64 = 1e-9;
@@ -133,19 +134,26 @@ pub(super) fn match_asked(plan: &PlanFile, rows: &mut [Row]) -> Against {
 const NEIGHBOURS: usize = 8;
 
 /// What was measured already, and what is new; a measurement that contradicts one that is there is named.
-pub(super) fn new_rows(known: &[Row], told: Vec<Row>) -> Result<(Vec<Row>, usize), Mistake> {
-    let same_place = |a: &Row, b: &Row| a.start == b.start && a.t.to_bits() == b.t.to_bits();
+pub(super) fn new_rows<'a>(
+    known: impl Iterator<Item = &'a Row>,
+    told: Vec<Row>,
+) -> Result<(Vec<Row>, usize), Mistake> {
+    let place = |row: &Row| (row.start, row.t.to_bits());
     let same = |a: &Row, b: &Row| (&a.x, &a.u, &a.x_dot, a.interval) == (&b.x, &b.u, &b.x_dot, b.interval);
+    let mut left: HashMap<(usize, u64), Vec<&Row>> = HashMap::new();
+    for row in known {
+        left.entry(place(row)).or_default().push(row);
+    }
     let (mut new, mut again) = (Vec::new(), 0);
-    let mut left: Vec<&Row> = known.iter().collect();
     for row in told {
-        let there: Vec<usize> = (0..left.len()).filter(|&i| same_place(left[i], &row)).collect();
-        match (there.iter().find(|&&i| same(left[i], &row)), there.first()) {
-            (Some(&i), _) => {
-                left.swap_remove(i);
+        // Of several at one time each stands for one.
+        let there = left.get_mut(&place(&row)).filter(|there| !there.is_empty());
+        match there.map(|there| (there.iter().position(|known| same(known, &row)), there)) {
+            Some((Some(i), there)) => {
+                there.swap_remove(i);
                 again += 1;
             }
-            (None, Some(_)) => {
+            Some((None, _)) => {
                 return Err(Mistake::new(format!(
                     "the measurement at t = {} was told before with other values",
                     row.t
@@ -153,7 +161,7 @@ pub(super) fn new_rows(known: &[Row], told: Vec<Row>) -> Result<(Vec<Row>, usize
                 .detail("note", "nothing was stored")
                 .hint("to replace what was told: ocorl study tell --correct"));
             }
-            (None, None) => new.push(row),
+            None => new.push(row),
         }
     }
     Ok((new, again))

@@ -1,10 +1,14 @@
 //! What is exported does what the controller does.
 
 use crate::support;
+use ocorl::learn::{Followed, Memory, Settings};
+use ocorl::measurements::Measurements;
 use ocorl::random::{Rng, Stream};
+use ocorl::system::Benchmark;
 use ocorl_study::control::Controller;
 use ocorl_study::export::{c99, gain_table};
-use ocorl_study::plan_file::{Limits, PlanFile};
+
+use ocorl_study::plan_file::{Learning, Limits, PlanFile};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -204,7 +208,15 @@ fn the_table_is_the_plan_without_the_learner() {
     let mut plan = support::plan_file("pendulum", 20);
     plan.legs.push(plan.legs[0].clone());
     plan.legs[1].start = 1;
-    plan.learner = Some(serde_json::json!({ "secret": 1 }));
+    let b = Benchmark::find("pendulum").unwrap();
+    let memory = Memory {
+        episode: 1,
+        data: Measurements::new(b.dims()),
+        model: None,
+        plans: vec![None],
+        followed: vec![Followed::Excitation],
+    };
+    plan.learner = Some(Learning { file: None, settings: Settings::for_benchmark(&b), seed: 1, memory });
     let table = gain_table(&plan, None).unwrap();
     assert_eq!(PlanFile::parse(&table.text(), "table").unwrap(), PlanFile { learner: None, ..plan.clone() });
     let second = gain_table(&plan, Some(1)).unwrap();

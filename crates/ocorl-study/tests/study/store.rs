@@ -180,7 +180,7 @@ fn every_flipped_byte_is_noticed_or_does_not_matter() {
         fs::write(&file, &bytes).unwrap();
         match open(folder.path(), Access::Read) {
             Ok((_, records)) => {
-                assert_eq!(records, expected, "byte {at} changed what is read, and nobody noticed")
+                assert_eq!(records, expected, "byte {at} changed what is read, and nobody noticed");
             }
             Err(StoreError::Damaged { file: said, record, good, .. }) => {
                 noticed += 1;
