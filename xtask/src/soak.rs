@@ -15,13 +15,31 @@ const SOAKS: [Soak; 5] = [
     Soak {
         name: "kills",
         shows: "study commands killed at random moments lose nothing and end the same",
-        arguments: &["test", "-p", "ocorl-cli", "--test", "study", "killed_at_any_moment", "--", "--nocapture"],
+        arguments: &[
+            "test",
+            "-p",
+            "ocorl-cli",
+            "--test",
+            "study",
+            "killed_at_any_moment",
+            "--",
+            "--nocapture",
+        ],
         size: Some(("OCORL_KILLS", 1_000)),
     },
     Soak {
         name: "bytes",
         shows: "every flipped byte of a study is noticed or does not matter",
-        arguments: &["test", "-p", "ocorl-study", "--test", "study", "every_flipped_byte", "--", "--nocapture"],
+        arguments: &[
+            "test",
+            "-p",
+            "ocorl-study",
+            "--test",
+            "study",
+            "every_flipped_byte",
+            "--",
+            "--nocapture",
+        ],
         size: Some(("OCORL_FLIPS", 10_000)),
     },
     Soak {

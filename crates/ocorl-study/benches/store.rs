@@ -62,5 +62,10 @@ fn main() {
         })
         .collect();
     opened.sort_by(f64::total_cmp);
-    println!("open: {:.3} s (median of 5, most {:.3} s), file {:.1} MB", opened[2], opened[4], size as f64 / 1e6);
+    println!(
+        "open: {:.3} s (median of 5, most {:.3} s), file {:.1} MB",
+        opened[2],
+        opened[4],
+        size as f64 / 1e6
+    );
 }

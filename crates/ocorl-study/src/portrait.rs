@@ -123,14 +123,16 @@ impl Snapshot {
     /// New measurements beside what was expected of them: output, judgement.
     fn judged(&self, noise: &[f64]) -> Vec<(usize, Judged)> {
         let Some(model) = &self.before else { return Vec::new() };
-        let readings: Vec<&Reading> = self.episode.executed.iter().flat_map(|leg| &leg.readings).collect();
+        let all = self.episode.executed.iter().flat_map(|leg| &leg.readings);
+        let (readings, measured): (Vec<&Reading>, Vec<&Vec<f64>>) =
+            all.filter_map(|r| Some((r, r.derivative.as_ref()?))).unzip();
         let points: Vec<f64> =
             readings.iter().flat_map(|r| r.state.iter().chain(&r.control)).copied().collect();
         let mut posterior = Posterior::default();
         model.posterior(Points::new(&points, model.dims().point()), Query::MeanStd, &mut posterior);
         let beta = model.confidence_scale();
         let judge = |i: usize, j: usize| Judged {
-            measured: readings[i].derivative[j],
+            measured: measured[i][j],
             mean: posterior.mean.value.at(i)[j],
             std: beta[j] * posterior.std.value.at(i)[j],
             noise_std: noise[j],

@@ -5,6 +5,7 @@ use crate::control;
 use crate::measured::Measured;
 use crate::mistake::Mistake;
 use crate::plan_file::{LegTable, PlanFile};
+use crate::simulated::{controls, row};
 use crate::study::{End, Row, legs};
 use crate::system::System;
 use ocorl::plant::{Executed, Leg, Measured as Quantity, Plant, SimulatedPlant};
@@ -74,6 +75,10 @@ pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Resu
         task.horizon = task.horizon.min(end.max(f64::MIN_POSITIVE));
     }
     let mut plant = SimulatedPlant::new(task.clone(), truth.dynamics(), Stream::root(seed));
+    if let Some(learning) = &plan.learner {
+        let std = learning.settings.states.noise_std(task.states.len());
+        plant = plant.with_state_noise(std.iter().map(|s| s * faults.noise).collect());
+    }
     let mut runs = match legs(system, plan) {
         Ok(Some(proposal)) => proposal.legs,
         Ok(None) => (0..plan.legs.len()).map(|leg| by_gains(system, plan, leg)).collect::<Result<_, _>>()?,
@@ -92,6 +97,7 @@ pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Resu
         }
         let executed = plant.run(leg);
         measured.ends.push(end(leg.start, &executed, faults, system.task.horizon));
+        measured.controls.extend(controls(leg.start, &executed));
         measured.rows.extend(rows(leg.start, executed, times.as_deref(), faults, rng));
     }
     Ok(measured)
@@ -132,21 +138,13 @@ fn rows(
     let mut rows = Vec::new();
     for (i, reading) in executed.readings.into_iter().enumerate() {
         let t = times.and_then(|times| times.get(i)).map_or(reading.time, |(_, written)| *written);
-        let mut row = Row {
-            start,
-            t,
-            x: reading.state,
-            u: reading.control,
-            x_dot: Some(reading.derivative),
-            asked_t: None,
-            interval: reading.interval,
-        };
+        let mut row = Row { t, ..row(start, &reading) };
         let (lost, spike, nan) =
             (rng.unit() < faults.drop, rng.unit() < faults.spikes, rng.unit() < faults.nan);
         if lost {
             continue;
         }
-        for value in row.x_dot.iter_mut().flatten() {
+        for value in row.x_dot.as_mut().unwrap_or(&mut row.x) {
             if spike {
                 *value *= 1000.0;
             }

@@ -3,11 +3,11 @@
 
 use crate::measured::Measured;
 use crate::mistake::Mistake;
-use crate::study::{End, EpisodeHistory, Row, Study, StudyError, Telling, executed_of};
+use crate::study::{Applied, End, EpisodeHistory, Row, Study, StudyError, Telling, executed_of};
 use ocorl::event::Observer;
 use ocorl::learn::{Episode, Judge, Learner, Proposal};
 use ocorl::model::StatisticalModel;
-use ocorl::plant::{Executed, Plant, SimulatedPlant};
+use ocorl::plant::{Executed, Plant, Reading, SimulatedPlant};
 use ocorl::random::Stream;
 use ocorl::simulate::Outcome;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ impl Simulated {
         let (task, stream) = (system.task.clone(), Stream::root(study.created().seed));
         let behind = study.history().next() > 0;
         Ok(Simulated {
-            plant: SimulatedPlant::new(task.clone(), truth.dynamics(), stream),
+            plant: SimulatedPlant::new(task.clone(), truth.dynamics(), stream)
+                .with_state_noise(study.created().settings.states.noise_std(task.states.len())),
             judge: Judge::new(task, truth.dynamics(), optimum),
             behind: if behind { Some(study.new_learner()?) } else { None },
             next: 0,
@@ -161,25 +162,37 @@ fn known(learner: &Learner) -> Option<Arc<dyn StatisticalModel>> {
     (!learner.data().is_empty()).then(|| learner.model().clone())
 }
 
+/// A reading, as it is told.
+pub(crate) fn row(start: usize, reading: &Reading) -> Row {
+    Row {
+        start,
+        t: reading.time,
+        x: reading.state.clone(),
+        u: reading.control.clone(),
+        x_dot: reading.derivative.clone(),
+        asked_t: None,
+        interval: reading.interval,
+    }
+}
+
+/// What was applied along the way, if that matters: only where states are all that was measured.
+pub(crate) fn controls(start: usize, leg: &Executed) -> Vec<Applied> {
+    let states = leg.readings.iter().any(|reading| reading.derivative.is_none());
+    let path = &leg.trajectory;
+    let each = path.times.iter().zip(path.controls.iter()).filter(|_| states);
+    each.map(|(t, u)| Applied { start, t: *t, u: u.to_vec() }).collect()
+}
+
 /// What the legs gave, as it is told: what is not a number cannot be.
 fn measured(executed: &[Executed]) -> Measured {
     let mut measured = Measured::default();
     for (start, leg) in executed.iter().enumerate() {
         measured.ends.push(End { start, cost: Some(leg.cost), outcome: Some(leg.outcome.to_string()) });
-        for reading in &leg.readings {
-            let mut numbers = reading.state.iter().chain(&reading.control).chain(&reading.derivative);
-            if numbers.all(|v| v.is_finite()) {
-                measured.rows.push(Row {
-                    start,
-                    t: reading.time,
-                    x: reading.state.clone(),
-                    u: reading.control.clone(),
-                    x_dot: Some(reading.derivative.clone()),
-                    asked_t: None,
-                    interval: reading.interval,
-                });
-            }
-        }
+        measured.controls.extend(controls(start, leg));
+        let finite = |r: &&Reading| {
+            r.state.iter().chain(&r.control).chain(r.derivative.iter().flatten()).all(|v| v.is_finite())
+        };
+        measured.rows.extend(leg.readings.iter().filter(finite).map(|reading| row(start, reading)));
     }
     measured
 }

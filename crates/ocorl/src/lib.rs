@@ -16,6 +16,7 @@
 //! | [`track`] | policies that follow a plan, behind a ladder of fallbacks |
 //! | [`select`] | when to measure |
 //! | [`plant`] | what can be run |
+//! | [`states`] | learning from measured states alone |
 //! | [`theory`] | the numbers of the paper's analysis |
 //! | [`event`] | what happened, for whoever watches |
 //! | [`learn`] | the loop: propose an episode, observe what it gave |
@@ -43,6 +44,7 @@ pub mod random;
 pub mod real;
 pub mod select;
 pub mod simulate;
+pub mod states;
 pub mod system;
 pub mod theory;
 pub mod track;

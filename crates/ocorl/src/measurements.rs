@@ -1,4 +1,12 @@
-//! The data D = {(z, ẏ)}: states and controls with measured, noisy derivatives.
+//! The data D = {(z, ẏ)}: states and controls with measured, noisy derivatives, or averages of them along a path.
+//!
+//! ```text
+//! y = Σ_q w_q f(z_q) + ε,   Σ_q w_q = 1
+//! ```
+//!
+//! A derivative measured at a point is the average with one node. The increment of a state between two times, divided by what lies between
+//! them, is one with the nodes and weights of a quadrature rule on the path. Neighbouring increments share the noise of the state between
+//! them: an average may have noise that is correlated with that of the row before it.
 
 use crate::linalg::{Blocks, Dims, Points};
 use serde::{Deserialize, Serialize};
@@ -12,7 +20,51 @@ pub struct Measurements {
     points: Blocks,
     derivatives: Blocks,
     noise_std: Blocks,
+    /// How rows are made up of values of f; none if each is the value at its point.
+    averages: Option<Averages>,
 }
+
+/// The nodes of all rows, one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Averages {
+    /// Where the nodes of each row end.
+    ends: Vec<usize>,
+    nodes: Blocks,
+    weights: Vec<f64>,
+    /// Correlation of each row's noise with that of the row before it.
+    correlation: Blocks,
+}
+
+impl Averages {
+    /// Of `rows` rows of a system of these dimensions.
+    fn is_sound(&self, dims: Dims, rows: usize) -> bool {
+        let nodes = self.weights.len();
+        let finite = |v: &[f64]| v.iter().all(|x| x.is_finite());
+        self.ends.len() == rows
+            && self.ends.windows(2).all(|e| e[0] < e[1])
+            && self.ends.first().is_none_or(|e| *e > 0)
+            && self.ends.last().copied().unwrap_or(0) == nodes
+            && (self.nodes.size(), self.nodes.len()) == (dims.point(), nodes)
+            && self.correlation.len() == rows
+            && finite(&self.weights)
+            && finite(self.nodes.as_slice())
+            && finite(self.correlation.as_slice())
+    }
+}
+
+/// A measured average of f over nodes on a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Average<'a> {
+    /// z_q
+    pub nodes: Points<'a>,
+    /// w_q; their sum is 1.
+    pub weights: &'a [f64],
+    /// Correlation of the noise with that of the row before, for each state; empty: none.
+    pub correlation: &'a [f64],
+}
+
+/// By how much the sum of weights may differ from 1.
+const WEIGHTS: f64 = 1e-9;
 
 /// Why a measurement is refused. Nothing of the refused batch is stored.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -59,6 +111,18 @@ pub enum MeasurementError {
         /// The number.
         value: f64,
     },
+    /// Weights of an average that are no weights.
+    #[error(
+        "measurement {index} refused: the {count} weights of its average sum to {sum}; they must sum to 1"
+    )]
+    Weights {
+        /// Number of the measurement, from 0.
+        index: usize,
+        /// How many.
+        count: usize,
+        /// Their sum.
+        sum: f64,
+    },
     /// Measurements of another system.
     #[error(
         "measurements of {} states and {} controls cannot join those of {} states and {} controls",
@@ -81,6 +145,7 @@ impl Measurements {
             points: Blocks::zeros(dims.point(), 0),
             derivatives: Blocks::zeros(dims.state, 0),
             noise_std: Blocks::zeros(dims.state, 0),
+            averages: None,
         }
     }
 
@@ -94,32 +159,101 @@ impl Measurements {
         derivative: &[f64],
         noise_std: &[f64],
     ) -> Result<(), MeasurementError> {
-        let (index, Dims { state: nx, control: nu }) = (self.len(), self.dims);
-        let vectors = [
-            ("state", state, nx),
-            ("control", control, nu),
-            ("derivative", derivative, nx),
-            ("noise", noise_std, nx),
-        ];
-        for (what, vector, expected) in vectors {
+        self.check(time, &[("state", state, self.dims.state), ("control", control, self.dims.control)])?;
+        self.check_measured(time, derivative, noise_std)?;
+        let point = [state, control].concat();
+        if let Some(averages) = &mut self.averages {
+            averages.push(Points::single(&point), &[1.0], &[]);
+        }
+        self.times.push(time);
+        self.points.push(&point);
+        self.derivatives.push(derivative);
+        self.noise_std.push(noise_std);
+        Ok(())
+    }
+
+    /// Adds a measured average of ẋ along a path that ends at `time`; its point is the average of the nodes.
+    pub fn push_average(
+        &mut self,
+        time: f64,
+        average: Average<'_>,
+        derivative: &[f64],
+        noise_std: &[f64],
+    ) -> Result<(), MeasurementError> {
+        let Average { nodes, weights, correlation } = average;
+        let (index, sum) = (self.len(), weights.iter().sum::<f64>());
+        for (what, found, expected) in [
+            ("node", nodes.dim(), self.dims.point()),
+            ("weights", weights.len(), nodes.len()),
+            ("correlation", correlation.len(), if correlation.is_empty() { 0 } else { self.dims.state }),
+        ] {
+            if found != expected {
+                return Err(MeasurementError::Length { index, what, found, expected });
+            }
+        }
+        self.check(time, &[("nodes", nodes.as_slice(), nodes.as_slice().len())])?;
+        self.check(time, &[("correlation", correlation, correlation.len())])?;
+        self.check_measured(time, derivative, noise_std)?;
+        // Not a number is no sum.
+        if !((sum - 1.0).abs() <= WEIGHTS) {
+            return Err(MeasurementError::Weights { index, count: weights.len(), sum });
+        }
+        let mut point = vec![0.0; self.dims.point()];
+        for (q, w) in weights.iter().enumerate() {
+            for (p, z) in point.iter_mut().zip(nodes.at(q)) {
+                *p += w * z;
+            }
+        }
+        self.averages_mut().push(nodes, weights, correlation);
+        self.times.push(time);
+        self.points.push(&point);
+        self.derivatives.push(derivative);
+        self.noise_std.push(noise_std);
+        Ok(())
+    }
+
+    fn check_measured(
+        &self,
+        time: f64,
+        derivative: &[f64],
+        noise_std: &[f64],
+    ) -> Result<(), MeasurementError> {
+        self.check(
+            time,
+            &[("derivative", derivative, self.dims.state), ("noise", noise_std, self.dims.state)],
+        )?;
+        match noise_std.iter().position(|&s| s < 0.0) {
+            Some(entry) => Err(MeasurementError::Noise { index: self.len(), entry, value: noise_std[entry] }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether vectors (what, numbers, how many there should be) and the time can be taken in.
+    fn check(&self, time: f64, vectors: &[(&'static str, &[f64], usize)]) -> Result<(), MeasurementError> {
+        let index = self.len();
+        for &(what, vector, expected) in vectors {
             if vector.len() != expected {
                 return Err(MeasurementError::Length { index, what, found: vector.len(), expected });
             }
         }
-        for (what, vector, _) in [("time", &[time][..], 1)].into_iter().chain(vectors) {
+        for (what, vector, _) in [("time", &[time][..], 1)].into_iter().chain(vectors.iter().copied()) {
             if let Some(entry) = vector.iter().position(|v| !v.is_finite()) {
                 let value = vector[entry];
                 return Err(MeasurementError::NotFinite { index, what, entry, value, time });
             }
         }
-        if let Some(entry) = noise_std.iter().position(|&s| s < 0.0) {
-            return Err(MeasurementError::Noise { index, entry, value: noise_std[entry] });
-        }
-        self.times.push(time);
-        self.points.push(&[state, control].concat());
-        self.derivatives.push(derivative);
-        self.noise_std.push(noise_std);
         Ok(())
+    }
+
+    /// The averages; what was measured at points becomes averages with one node.
+    fn averages_mut(&mut self) -> &mut Averages {
+        let (dims, points) = (self.dims, &self.points);
+        self.averages.get_or_insert_with(|| Averages {
+            ends: (1..=points.len()).collect(),
+            nodes: points.clone(),
+            weights: vec![1.0; points.len()],
+            correlation: Blocks::zeros(dims.state, points.len()),
+        })
     }
 
     /// Adds all of `other`.
@@ -127,13 +261,26 @@ impl Measurements {
         if other.dims != self.dims {
             return Err(MeasurementError::OtherSystem { found: other.dims, expected: self.dims });
         }
-        self.times.extend_from_slice(&other.times);
+        if other.averages.is_some() {
+            self.averages_mut();
+        }
         for i in 0..other.len() {
-            self.points.push(other.points.at(i));
-            self.derivatives.push(other.derivatives.at(i));
-            self.noise_std.push(other.noise_std.at(i));
+            // The first row has nothing before it that it could be correlated with.
+            self.take(other, i, i > 0);
         }
         Ok(())
+    }
+
+    /// Adds row `i` of `other`, after the row before it if `follows`.
+    fn take(&mut self, other: &Measurements, i: usize, follows: bool) {
+        if let Some(averages) = &mut self.averages {
+            let Average { nodes, weights, correlation } = other.average(i);
+            averages.push(nodes, weights, if follows { correlation } else { &[] });
+        }
+        self.times.push(other.times[i]);
+        self.points.push(other.points.at(i));
+        self.derivatives.push(other.derivatives.at(i));
+        self.noise_std.push(other.noise_std.at(i));
     }
 
     /// A copy of some measurements, in order.
@@ -141,14 +288,16 @@ impl Measurements {
         self.select(range)
     }
 
-    /// A copy of the measurements with these numbers.
+    /// A copy of the measurements with these numbers. Noise of neighbours stays correlated where they stay neighbours.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Measurements {
         let mut part = Measurements::new(self.dims);
+        if self.averages.is_some() {
+            part.averages_mut();
+        }
+        let mut before = None;
         for i in indices {
-            part.times.push(self.times[i]);
-            part.points.push(self.points.at(i));
-            part.derivatives.push(self.derivatives.at(i));
-            part.noise_std.push(self.noise_std.at(i));
+            part.take(self, i, i > 0 && before == Some(i - 1));
+            before = Some(i);
         }
         part
     }
@@ -162,6 +311,41 @@ impl Measurements {
             .all(|(b, size)| b.size() == *size && b.len() == n && b.as_slice().iter().all(|v| v.is_finite()))
             && self.times.iter().all(|t| t.is_finite())
             && self.noise_std.as_slice().iter().all(|s| *s >= 0.0)
+            && self.averages.as_ref().is_none_or(|averages| averages.is_sound(self.dims, n))
+    }
+
+    /// The same measurements at other points: `change` makes each point (or node) one of a system of `dims`.
+    pub fn mapped(&self, dims: Dims, change: impl Fn(&[f64]) -> Vec<f64>) -> Measurements {
+        let all = |blocks: &Blocks| {
+            let numbers = blocks.iter().flat_map(&change).collect();
+            Blocks::from_vec(numbers, dims.point())
+        };
+        let averages = self.averages.clone().map(|a| Averages { nodes: all(&a.nodes), ..a });
+        Measurements { dims, points: all(&self.points), averages, ..self.clone() }
+    }
+
+    /// True if every row is a derivative at a point.
+    pub fn is_pointwise(&self) -> bool {
+        self.averages.is_none()
+    }
+
+    /// Row `i` as an average; of a derivative at a point, that point with weight 1.
+    pub fn average(&self, i: usize) -> Average<'_> {
+        let Some(averages) = &self.averages else {
+            return Average { nodes: Points::single(self.points.at(i)), weights: &[1.0], correlation: &[] };
+        };
+        let begin = if i == 0 { 0 } else { averages.ends[i - 1] };
+        let (range, dim) = (begin..averages.ends[i], self.dims.point());
+        Average {
+            nodes: Points::new(&averages.nodes.as_slice()[range.start * dim..range.end * dim], dim),
+            weights: &averages.weights[range],
+            correlation: averages.correlation.at(i),
+        }
+    }
+
+    /// The nodes of all rows, one after the other: the points, if every row is a derivative at one.
+    pub fn nodes(&self) -> Points<'_> {
+        self.averages.as_ref().map_or_else(|| self.points.points(), |averages| averages.nodes.points())
     }
 
     /// Dimensions of the system.
@@ -184,7 +368,7 @@ impl Measurements {
         &self.times
     }
 
-    /// z = (x, u) of each.
+    /// z = (x, u) of each; of an average the average of its nodes.
     pub fn points(&self) -> Points<'_> {
         self.points.points()
     }
@@ -197,6 +381,21 @@ impl Measurements {
     /// The standard deviation of each derivative's noise.
     pub fn noise_std(&self) -> &Blocks {
         &self.noise_std
+    }
+}
+
+impl Averages {
+    fn push(&mut self, nodes: Points<'_>, weights: &[f64], correlation: &[f64]) {
+        for q in 0..nodes.len() {
+            self.nodes.push(nodes.at(q));
+        }
+        self.weights.extend_from_slice(weights);
+        self.ends.push(self.weights.len());
+        self.correlation.grow();
+        let last = self.correlation.len() - 1;
+        if !correlation.is_empty() {
+            self.correlation.at_mut(last).copy_from_slice(correlation);
+        }
     }
 }
 
@@ -234,5 +433,27 @@ mod tests {
         again.append(&whole.slice(1..2)).unwrap();
         assert_eq!(again, whole);
         assert_eq!(again.points().at(1), [0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn averages_join_points_and_keep_their_neighbours() {
+        let mut data = one();
+        let nodes = [0.0, 0.0, 0.0, 2.0, 4.0, 6.0];
+        let average =
+            Average { nodes: Points::new(&nodes, 3), weights: &[0.25, 0.75], correlation: &[-0.5; 2] };
+        data.push_average(1.0, average, &[1.0; 2], &[0.1; 2]).unwrap();
+        data.push_average(2.0, average, &[2.0; 2], &[0.1; 2]).unwrap();
+        assert!(!data.is_pointwise() && data.nodes().len() == 5);
+        assert_eq!(data.points().at(1), [1.5, 3.0, 4.5]);
+        assert_eq!(data.average(0).weights, [1.0]);
+        assert_eq!(data.select([1, 2]).average(1).correlation, [-0.5; 2]);
+        assert_eq!(data.select([0, 2]).average(1).correlation, [0.0; 2]);
+        let mut twice = data.clone();
+        twice.append(&data).unwrap();
+        assert_eq!(twice.slice(0..3), data);
+        let bad = Average { weights: &[0.5, 0.4], ..average };
+        let error = data.push_average(3.0, bad, &[0.0; 2], &[0.1; 2]).unwrap_err();
+        assert!(error.to_string().contains("must sum to 1"), "{error}");
+        assert_eq!(twice.slice(0..3), data);
     }
 }

@@ -35,6 +35,8 @@ pub enum Measured {
     /// (x(t′) − x(t))/(t′ − t) from each of the schedule's times to the next, u held: m times give m − 1 readings, fewer if the run ends
     /// early. Angles are not wrapped in between.
     Transitions,
+    /// x at each of the schedule's times, and nothing else.
+    States,
 }
 
 /// One measurement as it came, not yet checked.
@@ -42,12 +44,12 @@ pub enum Measured {
 pub struct Reading {
     /// When; of a transition the beginning.
     pub time: f64,
-    /// x then.
+    /// x then; with noise if states are what is measured.
     pub state: Vec<f64>,
     /// u
     pub control: Vec<f64>,
-    /// ẋ with noise; of a transition its mean over the interval.
-    pub derivative: Vec<f64>,
+    /// ẋ with noise; of a transition its mean over the interval. None if only the state was measured.
+    pub derivative: Option<Vec<f64>>,
     /// τ: how long a transition took. None if ẋ itself was measured.
     pub interval: Option<f64>,
 }
@@ -88,6 +90,8 @@ pub struct SimulatedPlant {
     /// How exactly.
     pub simulator: Simulator,
     noise: Stream,
+    state_noise: Stream,
+    state_noise_std: Vec<f64>,
     cancel: Option<Arc<AtomicBool>>,
 }
 
@@ -95,7 +99,23 @@ impl SimulatedPlant {
     /// `dynamics` under the conditions of `task`; noise is drawn below `stream`.
     pub fn new(task: Task, dynamics: Box<dyn Dynamics>, stream: Stream) -> Self {
         let simulator = Simulator { dense: true, ..Simulator::new(1e-9) };
-        SimulatedPlant { task, dynamics, simulator, noise: stream.child("noise"), cancel: None }
+        SimulatedPlant {
+            state_noise_std: vec![0.0; task.states.len()],
+            task,
+            dynamics,
+            simulator,
+            noise: stream.child("noise"),
+            state_noise: stream.child("state noise"),
+            cancel: None,
+        }
+    }
+
+    /// Where states are measured, they have normal noise of this standard deviation each; none unless this is said.
+    #[must_use]
+    pub fn with_state_noise(mut self, std: Vec<f64>) -> Self {
+        assert_eq!(std.len(), self.task.states.len(), "noise of {} states", std.len());
+        self.state_noise_std = std;
+        self
     }
 
     /// Runs end when this becomes true.
@@ -110,11 +130,18 @@ impl SimulatedPlant {
         let mut readings: Vec<Reading> = match leg.quantity {
             Measured::Derivatives => moments.into_iter().map(|moment| self.derivative(moment)).collect(),
             Measured::Transitions => moments.windows(2).map(|ends| transition(&ends[0], &ends[1])).collect(),
+            Measured::States => moments.into_iter().map(state).collect(),
         };
         for (i, reading) in readings.iter_mut().enumerate() {
             let mut rng = self.noise.index(leg.episode).index(leg.start).index(i).rng();
-            for (d, std) in reading.derivative.iter_mut().zip(&self.task.noise_std) {
+            for (d, std) in reading.derivative.iter_mut().flatten().zip(&self.task.noise_std) {
                 *d += std * rng.normal();
+            }
+            if leg.quantity == Measured::States {
+                let mut rng = self.state_noise.index(leg.episode).index(leg.start).index(i).rng();
+                for (x, std) in reading.state.iter_mut().zip(&self.state_noise_std) {
+                    *x += std * rng.normal();
+                }
             }
         }
         readings
@@ -126,7 +153,7 @@ impl SimulatedPlant {
         let mut derivative = vec![0.0; state.len()];
         let point = [state.as_slice(), &control].concat();
         self.dynamics.derivative(Points::single(&point), &mut derivative);
-        Reading { time, state, control, derivative, interval: None }
+        Reading { time, state, control, derivative: Some(derivative), interval: None }
     }
 }
 
@@ -174,7 +201,12 @@ fn transition(from: &Moment, to: &Moment) -> Reading {
     let interval = to.time - from.time;
     let derivative = from.state.iter().zip(&to.state).map(|(x, next)| (next - x) / interval).collect();
     let (state, control) = (from.state.clone(), from.control.clone());
-    Reading { time: from.time, state, control, derivative, interval: Some(interval) }
+    Reading { time: from.time, state, control, derivative: Some(derivative), interval: Some(interval) }
+}
+
+/// The state at a moment, without noise.
+fn state(Moment { time, state, control }: Moment) -> Reading {
+    Reading { time, state, control, derivative: None, interval: None }
 }
 
 /// A policy whose pieces end where something is to be measured.

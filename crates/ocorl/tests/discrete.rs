@@ -54,7 +54,7 @@ fn transitions_are_those_of_the_matrix_exponential() {
             assert!((tau - b.task.horizon / 9.0).abs() < 1e-12 && (r.time - k as f64 * tau).abs() < 1e-12);
             let exact = glucose_after(&r.state, r.control[0], tau);
             for j in 0..2 {
-                let found = r.state[j] + tau * r.derivative[j];
+                let found = r.state[j] + tau * r.derivative.as_ref().unwrap()[j];
                 assert!((found - exact[j]).abs() < 1e-8, "{k}: {found} and {}", exact[j]);
                 // One transition ends where the next begins.
                 if let Some(next) = leg.readings.get(k + 1) {

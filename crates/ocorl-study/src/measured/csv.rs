@@ -2,7 +2,7 @@
 
 use super::{Columns, Measured, finite};
 use crate::mistake::{Mistake, Place, nearest};
-use crate::study::{End, Row};
+use crate::study::{Applied, End, Row};
 use std::fmt::Write;
 
 /// Columns that have a meaning of their own.
@@ -137,7 +137,8 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
             continue;
         }
         match row(&record, &header, &dialect, &mut measured) {
-            Ok(Some(row)) => measured.rows.push(row),
+            Ok(Some(Line::Measurement(row))) => measured.rows.push(row),
+            Ok(Some(Line::Control)) => {}
             Ok(None) => measured.notes.push(format!("line {line} is skipped")),
             Err((column, cause)) => {
                 let place = Place { file: name.into(), at: Some((line, column + 1)) };
@@ -149,13 +150,20 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
     Ok(measured)
 }
 
+/// What a line is.
+enum Line {
+    Measurement(Row),
+    /// Already kept.
+    Control,
+}
+
 /// One row; none if it says that nothing was measured. The mistake comes with its column.
 fn row(
     record: &csv::StringRecord,
     header: &Header,
     dialect: &Dialect,
     measured: &mut Measured,
-) -> Result<Option<Row>, (usize, String)> {
+) -> Result<Option<Line>, (usize, String)> {
     if record.len() != header.names.len() {
         let cause = format!("it has {} cells, the header {}", record.len(), header.names.len());
         return Err((record.len().min(header.names.len()), cause));
@@ -182,8 +190,16 @@ fn row(
     };
     let vector = |places: &[usize]| places.iter().map(|&i| number(i)).collect::<Result<Vec<_>, _>>();
     let blank = |places: &[usize]| places.iter().all(|&i| record[i].is_empty());
-    if whole("used")? == Some(0) || blank(&header.states) {
+    if whole("used")? == Some(0) {
         return Ok(None);
+    }
+    if blank(&header.states) {
+        if blank(&header.controls) {
+            return Ok(None);
+        }
+        let (start, t, u) = (whole("start")?.unwrap_or(0), number(header.time)?, vector(&header.controls)?);
+        measured.controls.push(Applied { start, t, u });
+        return Ok(Some(Line::Control));
     }
     if let Some(episode) = whole("episode")? {
         if measured.episode.is_some_and(|known| known != episode) {
@@ -198,7 +214,7 @@ fn row(
         Some(places) if !blank(places) => Some(vector(places)?),
         _ => None,
     };
-    Ok(Some(Row {
+    Ok(Some(Line::Measurement(Row {
         start: whole("start")?.unwrap_or(0),
         t: number(header.time)?,
         x: vector(&header.states)?,
@@ -206,7 +222,7 @@ fn row(
         x_dot,
         asked_t: optional("asked_t")?,
         interval: optional("interval")?,
-    }))
+    })))
 }
 
 /// `# cost: 12.3`, `# outcome: completed`; of another than the first initial state `# cost[1]: …`.
@@ -283,7 +299,12 @@ pub(super) fn write(measured: &Measured, columns: &Columns) -> String {
             let _ = writeln!(text, "# outcome{index}: {}", outcome.replace(['\n', '\r'], " "));
         }
     }
-    let starts = measured.rows.iter().any(|row| row.start > 0);
+    let starts = measured
+        .rows
+        .iter()
+        .map(|row| row.start)
+        .chain(measured.controls.iter().map(|c| c.start))
+        .any(|s| s > 0);
     let dots = measured.rows.iter().any(|row| row.x_dot.is_some());
     let intervals = measured.rows.iter().any(|row| row.interval.is_some());
     let mut names: Vec<String> = if starts { vec!["start".into()] } else { Vec::new() };
@@ -309,6 +330,15 @@ pub(super) fn write(measured: &Measured, columns: &Columns) -> String {
         if intervals {
             cells.push(row.interval.map_or(String::new(), |v| format!("{v:?}")));
         }
+        text += &(cells.join(",") + "\n");
+    }
+    for Applied { start, t, u } in &measured.controls {
+        let mut cells: Vec<String> = if starts { vec![start.to_string()] } else { Vec::new() };
+        cells.push(format!("{t:?}"));
+        cells.extend(columns.states.iter().map(|_| String::new()));
+        cells.extend(u.iter().map(|v| format!("{v:?}")));
+        let rest = columns.states.len() * usize::from(dots) + usize::from(intervals);
+        cells.extend(std::iter::repeat_n(String::new(), rest));
         text += &(cells.join(",") + "\n");
     }
     text

@@ -9,7 +9,7 @@
 
 use super::{Columns, Measured, finite};
 use crate::mistake::{Mistake, Place, nearest};
-use crate::study::{End, Row};
+use crate::study::{Applied, End, Row};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -21,6 +21,8 @@ struct Document {
     cost: Option<f64>,
     outcome: Option<String>,
     measurements: Option<Vec<Measurement>>,
+    #[serde(default)]
+    controls: Vec<Control>,
 }
 
 #[derive(Deserialize)]
@@ -32,6 +34,16 @@ struct Leg {
     outcome: Option<String>,
     #[serde(default)]
     measurements: Vec<Measurement>,
+    /// What was applied, from when on.
+    #[serde(default)]
+    controls: Vec<Control>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Control {
+    t: f64,
+    u: Vector,
 }
 
 #[derive(Deserialize)]
@@ -60,7 +72,7 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
             .detail("cause", error.to_string())
             .hint("JSON has no NaN: leave a measurement that failed out")
     })?;
-    let Document { episode, legs, cost, outcome, measurements } = document;
+    let Document { episode, legs, cost, outcome, measurements, controls } = document;
     let legs = match (legs, measurements) {
         (Some(_), Some(_)) => {
             return Err(Mistake::new(format!("'{name}' has both 'legs' and 'measurements'"))
@@ -69,13 +81,20 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
         }
         (Some(legs), None) => legs,
         (None, measurements) => {
-            vec![Leg { start: 0, cost, outcome, measurements: measurements.unwrap_or_default() }]
+            vec![Leg { start: 0, cost, outcome, measurements: measurements.unwrap_or_default(), controls }]
         }
     };
     let mut measured = Measured { episode, ..Measured::default() };
     for leg in legs {
         if leg.cost.is_some() || leg.outcome.is_some() {
             measured.ends.push(End { start: leg.start, cost: leg.cost, outcome: leg.outcome });
+        }
+        for (i, Control { t, u }) in leg.controls.into_iter().enumerate() {
+            let u = ordered(u, &columns.controls, "u").map_err(|cause| {
+                Mistake::new(format!("control {} refused: {cause}", i + 1))
+                    .detail("place", format!("{name}, leg {}, control {}", leg.start, i + 1))
+            })?;
+            measured.controls.push(Applied { start: leg.start, t, u });
         }
         for (i, m) in leg.measurements.into_iter().enumerate() {
             let place = |what: &str| format!("{name}, leg {}, measurement {}, {what}", leg.start, i + 1);

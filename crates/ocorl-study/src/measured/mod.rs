@@ -1,14 +1,15 @@
 //! Files of measurements: CSV as every laboratory has it, or JSON. Read whole or refused, every number with its place.
 //!
 //! Columns: `t`, the names of the states, the names of the controls, and optionally the derivatives (`<state>_dot`, all or none), `start`
-//! (number of the initial state), `episode`, `asked_t` and `used` (0: the row is skipped).
+//! (number of the initial state), `episode`, `asked_t` and `used` (0: the row is skipped). A row with a control and blank states says what was
+//! applied from then on; whoever learns from states alone wants many of them.
 
 mod csv;
 mod json;
 
 use crate::mistake::Mistake;
 use crate::plan_file::Named;
-use crate::study::{End, Row};
+use crate::study::{Applied, End, Row};
 use std::path::Path;
 
 /// What the names in a file are.
@@ -39,6 +40,8 @@ impl Columns {
 pub struct Measured {
     /// Its measurements, in the order of the file.
     pub rows: Vec<Row>,
+    /// Controls along the way.
+    pub controls: Vec<Applied>,
     /// What it says of the ends of the runs.
     pub ends: Vec<End>,
     /// The episode it says it belongs to.

@@ -41,6 +41,9 @@ pub struct Told {
     pub episode: usize,
     /// In order of start and time.
     pub rows: Vec<Row>,
+    /// Controls along the way, for whoever learns from states; in order of start and time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<Applied>,
     /// How each run ended, where that was said.
     pub ends: Vec<End>,
     /// Where they came from.
@@ -71,6 +74,19 @@ pub struct Row {
     /// In discrete time: how long the transition took whose mean derivative `x_dot` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<f64>,
+}
+
+/// A control that was applied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Applied {
+    /// Number of the initial state.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start: usize,
+    /// From when on.
+    pub t: f64,
+    /// The control.
+    pub u: Vec<f64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]

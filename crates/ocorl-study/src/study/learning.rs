@@ -7,6 +7,7 @@ use crate::plan_file::{Learning, PlanFile};
 use crate::system::System;
 use ocorl::event::Observer;
 use ocorl::learn::{LearnError, Learner, Proposal};
+use ocorl::linalg::Blocks;
 use ocorl::measurements::Measurements;
 use ocorl::plant::{Executed, Reading};
 use ocorl::random::Stream;
@@ -55,6 +56,9 @@ impl Study {
         let history = self.history();
         let Some(last) = history.episodes.last().filter(|_| !history.rewritten) else { return Ok(None) };
         let Some(learning) = &last.plan.learner else { return Ok(None) };
+        if last.closed.is_some() && !learning.memory.complete {
+            return Ok(None);
+        }
         let mut learner = learner_of(self.system(), learning)?;
         if last.closed.is_some() {
             learner.observe(&executed_of(last), &mut ());
@@ -158,10 +162,23 @@ pub fn executed_of(episode: &EpisodeHistory) -> Vec<Executed> {
             cost: end.and_then(|end| end.cost).unwrap_or(f64::NAN),
             readings: mine.map(reading).collect(),
             synchronizations: Vec::new(),
-            trajectory: Trajectory::default(),
+            trajectory: applied(episode, start),
         }
     };
     episode.plan.legs.iter().map(|table| leg(table.start)).collect()
+}
+
+/// The controls of a leg as they were told; its states are not known.
+fn applied(episode: &EpisodeHistory, start: usize) -> Trajectory {
+    let mut trajectory = Trajectory::default();
+    for control in episode.told.iter().flat_map(|told| &told.controls).filter(|c| c.start == start) {
+        if trajectory.times.is_empty() {
+            trajectory.controls = Blocks::zeros(control.u.len(), 0);
+        }
+        trajectory.times.push(control.t);
+        trajectory.controls.push(&control.u);
+    }
+    trajectory
 }
 
 fn reading(row: &Row) -> Reading {
@@ -169,7 +186,7 @@ fn reading(row: &Row) -> Reading {
         time: row.t,
         state: row.x.clone(),
         control: row.u.clone(),
-        derivative: row.x_dot.clone().unwrap_or_default(),
+        derivative: row.x_dot.clone(),
         interval: row.interval,
     }
 }

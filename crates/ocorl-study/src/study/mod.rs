@@ -37,7 +37,9 @@ mod tables;
 mod telling;
 
 pub use checking::Strange;
-pub use event::{Closed, CostFrom, Created, End, Event, Imported, Marked, Proposed, Row, Status, Told};
+pub use event::{
+    Applied, Closed, CostFrom, Created, End, Event, Imported, Marked, Proposed, Row, Status, Told,
+};
 pub use history::{EpisodeHistory, History};
 pub use learning::{executed_of, learner_of, legs};
 pub use status::{NextWorth, Overview, Verdict};
@@ -51,7 +53,7 @@ use crate::price::Prices;
 use crate::store::{Access, Record, Store, StoreError};
 use crate::system::System;
 use ocorl::event::Observer;
-use ocorl::learn::{LearnError, Learner, Proposal, Settings};
+use ocorl::learn::{LearnError, Learner, Proposal, Settings, Time};
 use ocorl::model::ModelError;
 use std::path::Path;
 use std::sync::Arc;
@@ -289,12 +291,13 @@ impl Study {
         source: &str,
         how: Telling,
     ) -> Result<Receipt, StudyError> {
-        let Measured { rows, ends, episode: stated, mut notes } = measured;
+        let Measured { rows, controls, ends, episode: stated, mut notes } = measured;
         let episode = self.told_episode(episode.or(stated), how)?;
         let known = self.history.episodes[episode].clone();
         let (mut rows, moved) = telling::checked(&self.system.task, known.plan.legs.len(), rows)?;
         notes.extend(moved);
-        Self::fit(&rows)?;
+        self.fit(&rows)?;
+        let controls = telling::checked_controls(&self.system.task, known.plan.legs.len(), controls)?;
         if let Some(end) = ends.iter().find(|end| end.start >= known.plan.legs.len()) {
             return Err(refused(format!(
                 "the end of a run from initial state {}, which the plan has not",
@@ -307,7 +310,7 @@ impl Study {
         if known.closed.is_some() && how != Telling::Correct {
             return told_again(&known, &new, again, &ends, notes);
         }
-        let told = Told { episode, rows: new, ends, source: source.into(), notes: notes.clone() };
+        let told = Told { episode, rows: new, controls, ends, source: source.into(), notes: notes.clone() };
         let mut after = known.clone();
         let stored = told.rows.len();
         if how == Telling::Correct {
@@ -360,11 +363,18 @@ impl Study {
     }
 
     /// Measurements must be of what is learned.
-    fn fit(rows: &[Row]) -> Result<(), StudyError> {
+    fn fit(&self, rows: &[Row]) -> Result<(), StudyError> {
+        // From states alone nothing is learned in discrete time.
+        let needed = self.created().settings.time == Time::Discrete;
+        Study::has_derivatives(if needed { rows } else { &[] })
+    }
+
+    /// Every measurement has a derivative.
+    fn has_derivatives(rows: &[Row]) -> Result<(), StudyError> {
         match rows.iter().find(|row| row.x_dot.is_none()) {
             Some(row) => Err(Mistake::new(format!("the measurement at t = {} has no derivative", row.t))
                 .detail("note", "nothing was stored")
-                .hint("this study learns from derivatives: give the columns that end in _dot")
+                .hint("give the columns that end in _dot")
                 .into()),
             None => Ok(()),
         }
@@ -465,7 +475,7 @@ impl Study {
             })?;
             row.t = times[i];
         }
-        Self::fit(&rows)?;
+        Study::has_derivatives(&rows)?;
         let known = self.history.imports.iter().flat_map(|(_, imported)| &imported.rows);
         let (new, _) = telling::new_rows(known, rows)?;
         if new.is_empty() {

@@ -1,6 +1,6 @@
 //! What is told, looked at before it is kept: every number, every time, against what was asked.
 
-use super::event::{CostFrom, End, Row};
+use super::event::{Applied, CostFrom, End, Row};
 use super::history::sort;
 use crate::mistake::Mistake;
 use crate::plan_file::PlanFile;
@@ -93,6 +93,27 @@ fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>
     }
     row.t = time.clamp(0.0, horizon);
     Ok((row.t != time).then(|| format!("t = {time} counts as {}", row.t)))
+}
+
+/// Checks the controls along the way, and puts them in order.
+pub(super) fn checked_controls(
+    task: &Task,
+    legs: usize,
+    mut controls: Vec<Applied>,
+) -> Result<Vec<Applied>, Mistake> {
+    let dim = task.controls.len();
+    let sound = |c: &Applied| {
+        c.t.is_finite() && c.start < legs && c.u.len() == dim && c.u.iter().all(|u| u.is_finite())
+    };
+    if let Some(bad) = controls.iter().find(|c| !sound(c)) {
+        return Err(Mistake::new(format!(
+            "the control at t = {} is not {dim} finite numbers of a leg",
+            bad.t
+        ))
+        .detail("note", "nothing was stored"));
+    }
+    controls.sort_by(|a, b| a.start.cmp(&b.start).then(a.t.total_cmp(&b.t)));
+    Ok(controls)
 }
 
 /// Gives each row the time it was asked for: the nearest pairs first.

@@ -76,8 +76,8 @@ fn panel(
         let far = |k: usize| k != coordinate && (value(r, k) - through[k]).abs() > NEAR * spread[k];
         !(0..through.len()).any(far)
     };
-    let (x, y): (Vec<f64>, Vec<f64>) =
-        readings.iter().filter(near).map(|r| (value(r, coordinate), r.derivative[output])).unzip();
+    let seen = |r: &&Reading| Some((value(r, coordinate), r.derivative.as_ref()?[output]));
+    let (x, y): (Vec<f64>, Vec<f64>) = readings.iter().filter(near).filter_map(seen).unzip();
     let quantity = task.states.iter().chain(&task.controls).nth(coordinate);
     let axis = quantity.map_or(Axis::default(), |q| Axis::new(&q.name, &q.unit));
     let state = &task.states[output];

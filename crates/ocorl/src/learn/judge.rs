@@ -169,8 +169,13 @@ impl Judge {
         let Some(model) = before else { return after.information_gain().iter().sum() };
         let mut new = Measurements::new(model.dims());
         for r in executed.iter().flat_map(|e| &e.readings) {
+            let Some(derivative) = &r.derivative else {
+                // States are seen anew with every model: what all tell now beside what they told before.
+                let each = after.information_gain().into_iter().zip(model.information_gain());
+                return each.map(|(after, before)| after - before).sum::<f64>().max(0.0);
+            };
             // What the learner refuses tells nothing.
-            let _ = new.push(r.time, &r.state, &r.inputs(), &r.derivative, &self.task.noise_std);
+            let _ = new.push(r.time, &r.state, &r.inputs(), derivative, &self.task.noise_std);
         }
         if new.is_empty() {
             return 0.0;

@@ -3,7 +3,7 @@
 use super::discrete::{self, Holds};
 use super::memory::Followed;
 use super::planning::{Grid, Planned, Planning};
-use super::settings::{Settings, SettingsError, Time, TrackSettings};
+use super::settings::{Observed, Settings, SettingsError, Time, TrackSettings};
 use super::timing::Timing;
 use super::{FirstControl, following};
 use crate::event::{Event, Observer};
@@ -16,6 +16,7 @@ use crate::plant::{Executed, Leg, Measured};
 use crate::random::Stream;
 use crate::select::{Schedule, Times, interior};
 use crate::simulate::{Law, Policy};
+use crate::states::Memory;
 use crate::system::{Task, TaskError};
 use crate::track::{Reference, Solver};
 use std::sync::Arc;
@@ -100,6 +101,7 @@ pub struct Learner {
     pub(super) starts: Vec<Vec<f64>>,
     pub(super) model: Arc<dyn StatisticalModel>,
     pub(super) data: Measurements,
+    pub(super) states: Memory,
     pub(super) episode: usize,
     /// The last plan from each start, hallucinated controls included.
     pub(super) last: Vec<Option<Plan>>,
@@ -124,7 +126,7 @@ impl Learner {
 
     /// The same with a model of one's own, of the dimensions that [`Settings::model_dims`] says.
     pub fn with_model(
-        task: Task,
+        mut task: Task,
         first: FirstControl,
         settings: Settings,
         stream: Stream,
@@ -136,7 +138,11 @@ impl Learner {
             [] => vec![task.initial_state.clone()],
             given => given.to_vec(),
         };
+        if settings.measured == Observed::States {
+            task.noise_std = settings.derivative_noise(&task);
+        }
         let (last, data) = (vec![None; starts.len()], Measurements::new(settings.model_dims(&task)));
+        let states = Memory::new(&task, settings.states.clone());
         Ok(Learner {
             task,
             settings,
@@ -145,6 +151,7 @@ impl Learner {
             starts,
             model: model.into(),
             data,
+            states,
             episode: 0,
             last,
             followed: None,
@@ -221,9 +228,10 @@ impl Learner {
 
     fn leg(&self, start: usize, policy: Box<dyn Policy + Send>, schedule: Box<dyn Schedule>) -> Leg {
         let initial_state = self.starts[start].clone();
-        let quantity = match self.settings.time {
-            Time::Continuous => Measured::Derivatives,
-            Time::Discrete => Measured::Transitions,
+        let quantity = match (self.settings.time, self.settings.measured) {
+            (Time::Continuous, Observed::Derivatives) => Measured::Derivatives,
+            (Time::Continuous, Observed::States) => Measured::States,
+            (Time::Discrete, _) => Measured::Transitions,
         };
         Leg { episode: self.episode, start, initial_state, policy, schedule, quantity }
     }
@@ -353,15 +361,18 @@ impl Learner {
                 outcome,
                 measurement_times: &measurement_times,
             });
-            for r in &leg.readings {
-                if let Err(error) =
-                    new.push(r.time, &r.state, &r.inputs(), &r.derivative, &self.task.noise_std)
+            for (r, derivative) in leg.readings.iter().filter_map(|r| Some((r, r.derivative.as_ref()?))) {
+                if let Err(error) = new.push(r.time, &r.state, &r.inputs(), derivative, &self.task.noise_std)
                 {
                     observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });
                 }
             }
+            let estimated = self.states.take(&self.starts[start], leg);
+            if let Err(error) = estimated.and_then(|estimated| new.append(&estimated)) {
+                observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });
+            }
         }
-        if new.is_empty() {
+        if new.is_empty() && !self.states.has_news() {
             let reason = "nothing was measured";
             observer.observe(&Event::NotUpdated { episode, reason });
             return;
@@ -392,11 +403,18 @@ impl Learner {
         observer: &mut dyn Observer,
     ) -> Result<(), ModelError> {
         let mut model = self.model.fork();
-        model.update(new)?;
-        self.data.append(new)?;
-        observer.observe(&Event::Updated { episode, measurements: self.data.len() });
-        // Trained or not, the new measurements count.
-        let trained = model.train(stream);
+        let trained = if self.states.is_used() {
+            let (data, report) = self.states.learn(model.as_mut(), new, stream)?;
+            self.data = data;
+            observer.observe(&Event::Updated { episode, measurements: self.data.len() });
+            Ok(report)
+        } else {
+            model.update(new)?;
+            self.data.append(new)?;
+            observer.observe(&Event::Updated { episode, measurements: self.data.len() });
+            // Trained or not, the new measurements count.
+            model.train(stream)
+        };
         self.model = model.into();
         self.fresh = trained.is_ok();
         if let Ok(report) = &trained {

@@ -21,6 +21,8 @@ pub struct Memory {
     pub plans: Vec<Option<RememberedPlan>>,
     /// What each leg follows.
     pub followed: Vec<Followed>,
+    /// Whether it is enough to learn on from; what is learned from states alone is not: the ways between them are not in it.
+    pub complete: bool,
 }
 
 /// What a leg follows.
@@ -102,6 +104,7 @@ impl Learner {
             model,
             plans: self.last.iter().map(|p| p.as_ref().map(RememberedPlan::of)).collect(),
             followed: self.followed.clone()?,
+            complete: !self.states.is_used(),
         })
     }
 
@@ -125,7 +128,7 @@ impl Learner {
 
     /// Becomes the learner that made a proposal; `self` must be new, with the same task, settings and stream.
     pub fn recall(&mut self, memory: Memory) -> Result<(), LearnError> {
-        let Memory { episode, data, model, plans, followed } = memory;
+        let Memory { episode, data, model, plans, followed, complete: _ } = memory;
         if !data.is_sound() || data.dims() != self.data.dims() {
             return Err(LearnError::Memory("its data are not of this system"));
         }

@@ -4,6 +4,7 @@ use crate::explore::Exploration;
 use crate::model::kernels::{Kernel, Matern32, Matern52, Rbf, Scale};
 use crate::model::{self, Confidence, Lengthscales, Noise, TrainingSettings};
 use crate::simulate::Integrator;
+use crate::states::StateSettings;
 use crate::system::{Benchmark, Task};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub struct Settings {
     /// `equidistant-growing`; of `plan` only the numbers of starts and iterations count, `track` and `select` have no part.
     #[serde(default)]
     pub time: Time,
+    /// What is measured.
+    #[serde(default)]
+    pub measured: Observed,
     /// The first episode.
     pub excitation: Excitation,
     /// What f is taken to be.
@@ -38,6 +42,20 @@ pub struct Settings {
     pub track: TrackSettings,
     /// How measurement times are chosen.
     pub select: SelectSettings,
+    /// Measured states, and what is made of them.
+    #[serde(default)]
+    pub states: StateSettings,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Observed {
+    /// ẋ, with the noise that the task states; in discrete time transitions.
+    #[default]
+    Derivatives,
+    /// x alone, with the noise that `states` states.
+    States,
 }
 
 /// When to measure.
@@ -291,6 +309,7 @@ impl Settings {
             bonus_weight: 0.1,
             strategy: Strategy::MaxDeterminant,
             time: Time::Continuous,
+            measured: Observed::Derivatives,
             excitation: Excitation { scale: 1.0 },
             model: ModelSettings {
                 kernel: KernelName::Rbf,
@@ -328,6 +347,7 @@ impl Settings {
                 max_intervals: 0,
                 as_reference: false,
             },
+            states: StateSettings::default(),
         }
     }
 }
@@ -352,6 +372,7 @@ impl Settings {
             ("track.nodes", self.track.nodes, 0..=10_000, "it must be at most 10000"),
             ("select.candidates", self.select.candidates, 2..=100_000, "it must be between 2 and 100000"),
             ("select.max_intervals", self.select.max_intervals, 0..=10_000, "it must be at most 10000"),
+            ("states.rounds", self.states.rounds, 0..=100, "it must be at most 100"),
         ];
         for (path, value, range, need) in counts {
             if !range.contains(&value) {
@@ -368,6 +389,7 @@ impl Settings {
                 return error("measurements", self.measurements.to_string(), need);
             }
         }
+        self.validate_states(task)?;
         let positive = "it must be a positive, finite time";
         for (path, value) in [("track.period", self.track.period), ("track.horizon", self.track.horizon)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -392,6 +414,35 @@ impl Settings {
                 let need = "each must have one finite number for every state, within its limits";
                 return error("initial_states", format!("{x:?}"), need);
             }
+        }
+        Ok(())
+    }
+}
+
+impl Settings {
+    /// With measured states: the standard deviation that a mean derivative between two of M equidistant ones has.
+    pub(super) fn derivative_noise(&self, task: &Task) -> Vec<f64> {
+        let width = task.horizon / self.measurements as f64;
+        let noise = self.states.noise_std(task.states.len());
+        noise.iter().map(|s| std::f64::consts::SQRT_2 * s / width).collect()
+    }
+
+    fn validate_states(&self, task: &Task) -> Result<(), SettingsError> {
+        let error = |path, value: String, need| Err(SettingsError { path, value, need });
+        let states = &self.states;
+        if !(states.noise >= 0.0 && states.noise.is_finite()) {
+            let need = "a standard deviation must be zero or positive, and finite";
+            return error("states.noise", states.noise.to_string(), need);
+        }
+        let counted = states.scale.is_empty() || states.scale.len() == task.states.len();
+        if !counted || states.scale.iter().any(|s| !(*s > 0.0 && s.is_finite())) {
+            let need = "there must be one positive, finite unit for every state, or none at all";
+            return error("states.scale", format!("{:?}", states.scale), need);
+        }
+        if self.measured == Observed::States && self.time == Time::Discrete {
+            let need =
+                "with measured = states it must be continuous: discrete time is learned from transitions";
+            return error("time", self.time.name().into(), need);
         }
         Ok(())
     }

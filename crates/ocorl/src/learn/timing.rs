@@ -1,6 +1,6 @@
 //! The schedule of an episode, by its settings.
 
-use super::settings::{Hallucinate, Settings, Strategy};
+use super::settings::{Hallucinate, Observed, Settings, Strategy};
 use crate::explore::{Imagined, MeanModel};
 use crate::linalg::Quadratization;
 use crate::measurements::Measurements;
@@ -43,6 +43,10 @@ impl Timing<'_> {
             Hallucinate::Mean => self.on_the_mean(policy().as_mut()),
         };
         match self.settings.strategy {
+            Strategy::Equidistant if self.states() => self.at(spread(horizon, Vec::new(), count)),
+            Strategy::EquidistantGrowing if self.states() => {
+                self.at(spread(horizon, Vec::new(), self.episode.max(1)))
+            }
             Strategy::Equidistant if select.as_reference => self.at(equidistant_as_reference(horizon, count)),
             Strategy::Equidistant => self.at(equidistant(horizon, count)),
             Strategy::EquidistantGrowing => self.at(equidistant(horizon, self.episode.max(1))),
@@ -66,6 +70,11 @@ impl Timing<'_> {
         }
     }
 
+    /// Whether states are measured.
+    fn states(&self) -> bool {
+        self.settings.measured == Observed::States
+    }
+
     /// Fixed times; in the authors' way the beginning is measured too.
     fn at(&self, mut times: Vec<f64>) -> Box<dyn Schedule> {
         if self.settings.select.as_reference {
@@ -78,7 +87,9 @@ impl Timing<'_> {
     fn greedy(&self, candidates: &Candidates) -> Vec<f64> {
         let select = &self.settings.select;
         let mut joint = self.model.joint(candidates.points());
-        let count = self.settings.measurements;
+        // States tell of the way between them. If it is long it is not known, and they tell nothing: half of them keep the gaps small.
+        let all = self.settings.measurements;
+        let count = if self.states() { all / 2 } else { all };
         let chosen = if self.settings.strategy == Strategy::MaxDeterminant {
             let square = |s: &f64| if select.noise { s * s } else { 0.0 };
             let noise: Vec<f64> = self.task.noise_std.iter().map(square).collect();
@@ -88,6 +99,9 @@ impl Timing<'_> {
             greedy_max_distance(joint.as_mut(), &self.scales(), first, count)
         };
         let mut times: Vec<f64> = chosen.iter().map(|&i| candidates.times[i]).collect();
+        if self.states() {
+            return spread(self.task.horizon, times, all);
+        }
         // Nothing more to tell them apart: the rest goes by the clock.
         times.extend(equidistant(self.task.horizon, count - times.len().min(count)));
         times
@@ -138,6 +152,30 @@ impl Timing<'_> {
         let points = trajectory.points();
         Candidates::new(trajectory.times, points, self.task.dims().point())
     }
+}
+
+/// `times` and as many more as make `count`: equidistant if there are none, else each where it leaves the least largest gap. The end of the
+/// horizon counts as measured at last, its beginning as known.
+fn spread(horizon: f64, mut times: Vec<f64>, count: usize) -> Vec<f64> {
+    times.retain(|&t| t > 0.0);
+    if times.is_empty() {
+        return (1..=count).map(|i| horizon * i as f64 / count as f64).collect();
+    }
+    times.sort_by(f64::total_cmp);
+    // Each gap is cut into equal parts; the next time goes where parts are largest.
+    let ends: Vec<f64> = [0.0].into_iter().chain(times.iter().copied()).chain([horizon]).collect();
+    let mut parts = vec![1_usize; ends.len() - 1];
+    for _ in times.len()..count {
+        let size = |i: usize| (ends[i + 1] - ends[i]) / parts[i] as f64;
+        let widest = (1..parts.len()).fold(0, |best, i| if size(i) > size(best) { i } else { best });
+        parts[widest] += 1;
+    }
+    for (i, &parts) in parts.iter().enumerate() {
+        let width = (ends[i + 1] - ends[i]) / parts as f64;
+        times.extend((1..parts).map(|k| ends[i] + width * k as f64));
+    }
+    times.sort_by(f64::total_cmp);
+    times
 }
 
 /// The candidates up to `end`.

@@ -57,9 +57,10 @@ impl Trial {
     ) -> Result<Self, LearnError> {
         let (stream, task, episodes) = (Stream::root(seed), benchmark.task.clone(), settings.episodes);
         let first = Arc::new(benchmark.first_control);
+        let noise = settings.states.noise_std(task.states.len());
         Ok(Trial {
             learner: Learner::new(task.clone(), first, settings, stream.child("learner"))?,
-            plant: SimulatedPlant::new(task.clone(), benchmark.dynamics(), stream),
+            plant: SimulatedPlant::new(task.clone(), benchmark.dynamics(), stream).with_state_noise(noise),
             judge: Judge::new(task, benchmark.dynamics(), optimum),
             episodes,
         })

@@ -13,7 +13,7 @@ use super::notes::Note;
 use super::training::TrainingReport;
 use super::{ModelError, Posterior, Query, StatisticalModel};
 use crate::linalg::{Blocks, Dims, Linearization, Points};
-use crate::measurements::Measurements;
+use crate::measurements::{MeasurementError, Measurements};
 use crate::random::{Rng, Stream};
 use crate::system::Dynamics;
 use std::sync::Arc;
@@ -58,6 +58,14 @@ impl AtInterval {
         memory
     }
 
+    /// The measurements with τ as their last control.
+    fn extended_data(&self, data: &Measurements) -> Result<Measurements, ModelError> {
+        if data.dims() != self.dims() {
+            return Err(MeasurementError::OtherSystem { found: data.dims(), expected: self.dims() }.into());
+        }
+        Ok(data.mapped(self.model.dims(), |z| z.iter().copied().chain([self.interval]).collect()))
+    }
+
     fn inner(&self) -> usize {
         self.model.dims().point()
     }
@@ -91,14 +99,13 @@ impl StatisticalModel for AtInterval {
 
     /// Measurements of g at this interval.
     fn update(&mut self, new: &Measurements) -> Result<(), ModelError> {
-        let (dims, state) = (self.model.dims(), self.dims().state);
-        let mut extended = Measurements::new(dims);
-        let points = self.extended(new.points(), Vec::new());
-        for (i, z) in points.chunks_exact(dims.point()).enumerate() {
-            let (x, u) = z.split_at(state);
-            extended.push(new.times()[i], x, u, new.derivatives().at(i), new.noise_std().at(i))?;
-        }
+        let extended = self.extended_data(new)?;
         self.changed(|model| model.update(&extended))
+    }
+
+    fn replace(&mut self, all: &Measurements) -> Result<(), ModelError> {
+        let extended = self.extended_data(all)?;
+        self.changed(|model| model.replace(&extended))
     }
 
     fn train(&mut self, stream: Stream) -> Result<TrainingReport, ModelError> {

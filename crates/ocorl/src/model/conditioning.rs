@@ -6,15 +6,19 @@
 //! μ(z) = k(z)ᵀ α,   σ²(z) = k(z, z) − k(z)ᵀ A k(z)
 //! ```
 //!
-//! with k(z) the covariances with the data, or with the inducing points. Exactly: A = (K + N)⁻¹ = L⁻ᵀ L⁻¹, α = A y.
+//! with k(z) the covariances with the data, or with the inducing points. Exactly: A = (K + N)⁻¹ = L⁻ᵀ L⁻¹, α = A y. Where rows of the data
+//! are averages W f, k(z) are covariances with their nodes, A = Wᵀ (W K Wᵀ + N)⁻¹ W and α = Wᵀ (W K Wᵀ + N)⁻¹ y.
 
+use super::inputs::{Averages, Inputs};
 use super::kernels::{Against, Covariance};
+use super::noise::{NoiseMatrix, add_noise};
 use super::pool::Pool;
 use super::targets::Targets;
 use crate::linalg::panels::{Block, Triangle};
 use crate::linalg::small::axpy;
 use crate::linalg::{Cholesky, Points, Rows};
 use crate::random::Rng;
+use std::sync::Arc;
 
 /// Fractions of the mean diagonal that are added, one after the other, until the matrix can be factorised.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
@@ -25,10 +29,10 @@ pub(super) const LARGEST_JITTER: f64 = JITTERS[JITTERS.len() - 1];
 /// A factor with the fraction of the diagonal that had to be added.
 type Factorized = (Cholesky, f64);
 
-/// Factorises K(x, x) with `noise` added to its diagonal: plainly, and if that fails with ever more jitter, as a fraction of the mean
+/// Factorises the covariances of the data with `noise` added: plainly, and if that fails with ever more jitter, as a fraction of the mean
 /// of k(xᵢ, xᵢ).
-fn factorize(covariance: &dyn Covariance, x: &Rows, noise: &[f64]) -> Option<Factorized> {
-    let scale = mean_diagonal(covariance, x);
+fn factorize(covariance: &dyn Covariance, inputs: &Inputs, noise: &NoiseMatrix) -> Option<Factorized> {
+    let scale = mean_diagonal(covariance, &inputs.x);
     if !scale.is_finite() {
         return None;
     }
@@ -36,11 +40,16 @@ fn factorize(covariance: &dyn Covariance, x: &Rows, noise: &[f64]) -> Option<Fac
     let scale = if scale > 0.0 { scale } else { 1.0 };
     let mut pool = Pool::default();
     JITTERS.iter().find_map(|&jitter| {
-        let mut matrix = Triangle::zeros(x.len());
-        gram(covariance, x, &mut pool, |j, column| {
-            column[0] += noise[j] + jitter * scale;
-            matrix.set_column(j, column);
-        });
+        let (mut matrix, mut links) = (Triangle::zeros(inputs.len()), &noise.links[..]);
+        inputs.gram(
+            covariance,
+            &mut pool,
+            |_| (),
+            |j, column| {
+                add_noise(j, noise.diagonal[j] + jitter * scale, &mut links, column);
+                matrix.set_column(j, column);
+            },
+        );
         Cholesky::of(matrix).ok().map(|factor| (factor, jitter))
     })
 }
@@ -98,15 +107,18 @@ pub(super) struct Exact {
     half: Vec<f64>,
     /// (K + N)⁻¹ y
     weights: Vec<f64>,
-    /// Standardised noise variances, the learned factor included.
-    noise: Vec<f64>,
+    /// Standardised covariances of the noise, the learned factor included.
+    noise: NoiseMatrix,
     jitter: f64,
+    /// W, and Wᵀ (K + N)⁻¹ y, if there is one.
+    averages: Option<(Arc<Averages>, Vec<f64>)>,
 }
 
 impl Exact {
-    pub(super) fn new(covariance: &dyn Covariance, x: &Rows, y: &[f64], noise: Vec<f64>) -> Option<Self> {
-        let (factor, jitter) = factorize(covariance, x, &noise)?;
-        let mut exact = Exact { factor, half: Vec::new(), weights: Vec::new(), noise, jitter };
+    fn new(covariance: &dyn Covariance, inputs: &Inputs, y: &[f64], noise: NoiseMatrix) -> Option<Self> {
+        let (factor, jitter) = factorize(covariance, inputs, &noise)?;
+        let averages = inputs.averages.clone().map(|a| (a, Vec::new()));
+        let mut exact = Exact { factor, half: Vec::new(), weights: Vec::new(), noise, jitter, averages };
         exact.solve(y);
         exact.weights.iter().all(|w| w.is_finite()).then_some(exact)
     }
@@ -120,12 +132,17 @@ impl Exact {
     fn finish(&mut self) {
         self.weights.clone_from(&self.half);
         self.factor.solve_transposed(&mut self.weights, 1);
+        if let Some((averages, spread)) = &mut self.averages {
+            spread.resize(averages.nodes(), 0.0);
+            averages.spread(&self.weights, spread);
+        }
     }
 
-    /// Takes in points that are already the last of `x`. False, and nothing changed, if the factor cannot grow or was jittered.
+    /// Takes in points that are already the last of `x`. False, and nothing changed, if the factor cannot grow, was jittered, or is of
+    /// averages.
     fn append(&mut self, covariance: &dyn Covariance, x: &Rows, y: &[f64], noise: &[f64]) -> bool {
         let (known, n) = (self.factor.len(), x.len());
-        if self.jitter > 0.0 {
+        if self.jitter > 0.0 || self.averages.is_some() {
             return false;
         }
         let (mut pool, new, dim) = (Pool::default(), n - known, x.dim());
@@ -146,7 +163,7 @@ impl Exact {
         }
         self.half.extend_from_slice(&y[known..]);
         self.factor.extend_solution(known, &mut self.half);
-        self.noise.extend_from_slice(&noise[known..]);
+        self.noise.diagonal.extend_from_slice(&noise[known..]);
         self.finish();
         let finite = self.weights.iter().all(|w| w.is_finite());
         if !finite {
@@ -159,7 +176,7 @@ impl Exact {
     fn truncate(&mut self, n: usize) {
         self.factor.truncate(n);
         self.half.truncate(n);
-        self.noise.truncate(n);
+        self.noise.diagonal.truncate(n);
         self.finish();
     }
 
@@ -168,7 +185,7 @@ impl Exact {
         // From the last on, so that the numbers of the others stay what they are.
         for &i in gone.iter().rev() {
             self.factor.remove(i);
-            self.noise.remove(i);
+            self.noise.diagonal.remove(i);
         }
         self.solve(y);
     }
@@ -176,17 +193,18 @@ impl Exact {
     /// Raises the noise variance of some points.
     fn raise_noise(&mut self, noise: &[f64], y: &[f64]) {
         for (i, new) in noise.iter().enumerate() {
-            let delta = new - self.noise[i];
+            let delta = new - self.noise.diagonal[i];
             if delta > 0.0 {
                 self.factor.add_to_diagonal(i, delta);
             }
         }
-        self.noise.copy_from_slice(noise);
+        self.noise.diagonal.copy_from_slice(noise);
         self.solve(y);
     }
 }
 
-/// A posterior through m inducing points, a subset of the data: the optimal Gaussian of [Tit09], as in [Bur20].
+/// A posterior through m inducing points, a subset of the data: the optimal Gaussian of [Tit09], as in [Bur20]. Of averages the points are
+/// some of their nodes, and Kₙₘ is W times the covariances with the nodes; correlations of the noise are left out.
 ///
 /// ```text
 /// Kₘₘ = L Lᵀ,   B = I + L⁻¹ Kₘₙ N⁻¹ Kₙₘ L⁻ᵀ = R Rᵀ
@@ -207,14 +225,15 @@ const LEAST_NOISE: f64 = 1e-10;
 impl Inducing {
     fn new(
         covariance: &dyn Covariance,
-        x: &Rows,
+        inputs: &Inputs,
         y: &[f64],
         noise: &[f64],
         chosen: &[usize],
     ) -> Option<Self> {
-        let (n, m, dim, mut pool) = (x.len(), chosen.len(), x.dim(), Pool::default());
-        let points = x.select(chosen);
-        let (prior, jitter) = factorize(covariance, &points, &vec![0.0; m])?;
+        let (n, m, x, mut pool) = (inputs.len(), chosen.len(), &inputs.x, Pool::default());
+        let points = Inputs { x: x.select(chosen), averages: None };
+        let (prior, jitter) = factorize(covariance, &points, &NoiseMatrix::none(m))?;
+        let points = points.x;
 
         // B must not be so large that rounding drowns the one in it: |V Vᵀ| ≤ Σ k(xᵢ, xᵢ)/Nᵢ.
         let least = LEAST_NOISE.max(1e-12 * n as f64 * mean_diagonal(covariance, x));
@@ -224,15 +243,27 @@ impl Inducing {
             b[i * m + i] = 1.0;
         }
         let block = 256.min(n);
-        let mut z = vec![0.0; dim];
+        let (mut z, mut node) = (vec![0.0; x.dim()], vec![0.0; m]);
         let mut v = vec![0.0; m * block];
         let mut start = 0;
         while start < n {
             let count = block.min(n - start);
             let v = &mut v[..m * count];
             for (i, column) in v.chunks_exact_mut(m).enumerate() {
-                x.copy_point(start + i, &mut z);
-                covariance.values(Against { x: points.view(), z: &z }, column, &mut pool);
+                match &inputs.averages {
+                    None => {
+                        x.copy_point(start + i, &mut z);
+                        covariance.values(Against { x: points.view(), z: &z }, column, &mut pool);
+                    }
+                    Some(averages) => {
+                        column.fill(0.0);
+                        for q in averages.of(start + i) {
+                            x.copy_point(q, &mut z);
+                            covariance.values(Against { x: points.view(), z: &z }, &mut node, &mut pool);
+                            axpy(averages.weights(q..q + 1)[0], &node, column);
+                        }
+                    }
+                }
                 let root = noise[start + i].max(least).sqrt();
                 for k in column {
                     *k /= root;
@@ -315,15 +346,15 @@ impl Conditioning {
     /// Conditions on the data; through `chosen` points if they are given. None if no jitter helps.
     pub(super) fn new(
         covariance: &dyn Covariance,
-        x: &Rows,
+        inputs: &Inputs,
         targets: &Targets,
         noise_factor: f64,
         chosen: Option<&[usize]>,
     ) -> Option<Self> {
-        let noise: Vec<f64> = targets.noise.iter().map(|v| v * noise_factor).collect();
+        let noise = NoiseMatrix::of(targets, noise_factor);
         match chosen {
-            None => Exact::new(covariance, x, &targets.y, noise).map(Conditioning::Exact),
-            Some(chosen) => Inducing::new(covariance, x, &targets.y, &noise, chosen)
+            None => Exact::new(covariance, inputs, &targets.y, noise).map(Conditioning::Exact),
+            Some(chosen) => Inducing::new(covariance, inputs, &targets.y, &noise.diagonal, chosen)
                 .map(|inducing| Conditioning::Inducing(Box::new(inducing))),
         }
     }
@@ -354,7 +385,9 @@ impl Conditioning {
     pub(super) fn remove(&mut self, gone: &[usize], targets: &Targets) -> bool {
         match self {
             // Each removal costs about n²; a new factor n³/3.
-            Conditioning::Exact(exact) if exact.jitter == 0.0 && gone.len() < exact.factor.len() / 3 => {
+            Conditioning::Exact(exact)
+                if exact.jitter == 0.0 && exact.averages.is_none() && gone.len() < exact.factor.len() / 3 =>
+            {
                 exact.remove(gone, &targets.y);
                 true
             }
@@ -366,9 +399,10 @@ impl Conditioning {
     pub(super) fn raise_noise(&mut self, targets: &Targets, factor: f64) -> bool {
         let Conditioning::Exact(exact) = self else { return false };
         let noise: Vec<f64> = targets.noise.iter().map(|v| v * factor).collect();
-        let changed = noise.iter().zip(&exact.noise).filter(|(new, old)| new != old).count();
-        let lowered = noise.iter().zip(&exact.noise).any(|(new, old)| new < old);
-        if lowered || exact.jitter > 0.0 || changed >= exact.factor.len() / 3 {
+        let changed = noise.iter().zip(&exact.noise.diagonal).filter(|(new, old)| new != old).count();
+        let lowered = noise.iter().zip(&exact.noise.diagonal).any(|(new, old)| new < old);
+        let linked = !exact.noise.links.is_empty();
+        if lowered || linked || exact.jitter > 0.0 || changed >= exact.factor.len() / 3 {
             return false;
         }
         exact.raise_noise(&noise, &targets.y);
@@ -376,9 +410,9 @@ impl Conditioning {
     }
 
     /// The points that k(z) refers to.
-    pub(super) fn basis<'a>(&'a self, x: &'a Rows) -> &'a Rows {
+    pub(super) fn basis<'a>(&'a self, inputs: &'a Inputs) -> &'a Rows {
         match self {
-            Conditioning::Exact(_) => x,
+            Conditioning::Exact(_) => &inputs.x,
             Conditioning::Inducing(inducing) => &inducing.points,
         }
     }
@@ -386,7 +420,9 @@ impl Conditioning {
     /// α
     pub(super) fn weights(&self) -> &[f64] {
         match self {
-            Conditioning::Exact(exact) => &exact.weights,
+            Conditioning::Exact(exact) => {
+                exact.averages.as_ref().map_or(&exact.weights, |(_, spread)| spread)
+            }
             Conditioning::Inducing(inducing) => &inducing.weights,
         }
     }
@@ -399,8 +435,41 @@ impl Conditioning {
         }
     }
 
+    /// W, if there is one.
+    fn averages(&self) -> Option<&Averages> {
+        match self {
+            Conditioning::Exact(exact) => exact.averages.as_ref().map(|(averages, _)| &**averages),
+            Conditioning::Inducing(_) => None,
+        }
+    }
+
+    /// Length of the columns that [`halve`](Self::halve) makes.
+    pub(super) fn rank(&self) -> usize {
+        match self {
+            Conditioning::Exact(exact) => exact.factor.len(),
+            Conditioning::Inducing(inducing) => inducing.prior.len(),
+        }
+    }
+
     /// kᵀ A k for each column of `k`, and A k into `weights` if it is given.
     pub(super) fn reduce(&self, k: &[f64], weights: Option<&mut [f64]>, out: &mut [f64], pool: &mut Pool) {
+        let Some(averages) = self.averages() else {
+            self.reduce_rows(k, weights, out, pool);
+            return;
+        };
+        let size = averages.len() * out.len();
+        let (mut rows, mut solved) = (pool.take(size), pool.take(if weights.is_some() { size } else { 0 }));
+        averages.average(k, &mut rows);
+        self.reduce_rows(&rows, weights.is_some().then_some(&mut solved[..]), out, pool);
+        if let Some(weights) = weights {
+            averages.spread(&solved, weights);
+        }
+        pool.give(solved);
+        pool.give(rows);
+    }
+
+    /// The same for columns that are averaged already.
+    fn reduce_rows(&self, k: &[f64], weights: Option<&mut [f64]>, out: &mut [f64], pool: &mut Pool) {
         let columns = out.len();
         let basis = match self {
             Conditioning::Exact(exact) => &exact.factor,
@@ -436,28 +505,43 @@ impl Conditioning {
         pool.give(memory);
     }
 
-    /// L⁻¹ k in place of each of the `columns` k of `block`; through inducing points also R⁻¹ L⁻¹ k, appended to `second`.
-    pub(super) fn halve(&self, block: &mut [f64], columns: usize, second: &mut Vec<f64>) {
+    /// L⁻¹ W k of each of the `columns` columns of `block` into `out`; through inducing points also R⁻¹ L⁻¹ k, appended to `second`.
+    pub(super) fn halve(&self, block: &[f64], columns: usize, out: &mut [f64], second: &mut Vec<f64>) {
+        match self.averages() {
+            None => out.copy_from_slice(block),
+            Some(averages) => averages.average(block, out),
+        }
         match self {
-            Conditioning::Exact(exact) => exact.factor.solve_lower(block, columns),
+            Conditioning::Exact(exact) => exact.factor.solve_lower(out, columns),
             Conditioning::Inducing(inducing) => {
-                inducing.prior.solve_lower(block, columns);
+                inducing.prior.solve_lower(out, columns);
                 let start = second.len();
-                second.extend_from_slice(block);
+                second.extend_from_slice(out);
                 inducing.inner.solve_lower(&mut second[start..], columns);
             }
         }
     }
 
     /// Posterior covariances of the points z (standardised), P × P.
-    pub(super) fn covariance(&self, covariance: &dyn Covariance, x: &Rows, z: Points<'_>, out: &mut [f64]) {
+    pub(super) fn covariance(
+        &self,
+        covariance: &dyn Covariance,
+        inputs: &Inputs,
+        z: Points<'_>,
+        out: &mut [f64],
+    ) {
         let (count, mut pool) = (z.len(), Pool::default());
         let queries = Rows::from_points(z);
         gram(covariance, &queries, &mut pool, |j, column| {
             out[j * count + j..(j + 1) * count].copy_from_slice(column);
         });
-        let v = cross(covariance, self.basis(x), z, &mut pool);
-        let n = self.basis(x).len();
+        let mut v = cross(covariance, self.basis(inputs), z, &mut pool);
+        let n = self.rank();
+        if let Some(averages) = self.averages() {
+            let mut rows = vec![0.0; n * count];
+            averages.average(&v, &mut rows);
+            v = rows;
+        }
         let mut memory = vec![0.0; Block::room(n, count)];
         let mut v = Block::pack(&v, n, count, &mut memory);
         match self {
@@ -481,16 +565,24 @@ impl Conditioning {
 
     /// The weights v with f(z) = prior draw(z) + k(z)ᵀ v for a draw from the posterior, given the prior draw at the basis.
     ///
-    /// Exact: v = (K + N)⁻¹ (y − draw − ε). Inducing: v = Kₘₘ⁻¹ (u − draw), u = μ + L R⁻ᵀ ξ a draw of the values at the points, ξ ~ N(0, I).
+    /// Exact: v = Wᵀ (K + N)⁻¹ (y − W draw − ε). Inducing: v = Kₘₘ⁻¹ (u − draw), u = μ + L R⁻ᵀ ξ a draw of the values at the points, ξ ~ N(0, I).
     pub(super) fn path_weights(&self, y: &[f64], draw: &[f64], rng: &mut Rng) -> Vec<f64> {
         match self {
             Conditioning::Exact(exact) => {
-                let each = y.iter().zip(draw).zip(&exact.noise);
-                let mut v: Vec<f64> =
-                    each.map(|((y, d), noise)| y - d - noise.sqrt() * rng.normal()).collect();
+                let mut rows = draw.to_vec();
+                if let Some((averages, _)) = &exact.averages {
+                    rows.resize(averages.len(), 0.0);
+                    averages.average(draw, &mut rows);
+                }
+                let noise = exact.noise.draw(rng);
+                let each = y.iter().zip(&rows).zip(&noise);
+                let mut v: Vec<f64> = each.map(|((y, d), noise)| y - d - noise).collect();
                 exact.factor.solve_lower(&mut v, 1);
                 exact.factor.solve_transposed(&mut v, 1);
-                v
+                let Some((averages, _)) = &exact.averages else { return v };
+                let mut spread = vec![0.0; averages.nodes()];
+                averages.spread(&v, &mut spread);
+                spread
             }
             Conditioning::Inducing(inducing) => {
                 // Kₘₘ⁻¹ u = α + L⁻ᵀ R⁻ᵀ ξ.
@@ -506,7 +598,7 @@ impl Conditioning {
         }
     }
 
-    /// I(y; f) = ½ ln det(I + N⁻¹ K) = Σ ln(Lᵢᵢ/√Nᵢ). Through inducing points ½ ln det B, which is at most that.
+    /// I(y; f) = ½ ln det(I + N⁻¹ K) = Σ ln(Lᵢᵢ/√Nᵢ), Nᵢ being the squared diagonal of the factor of N. Through inducing points ½ ln det B, which is at most that.
     pub(super) fn information_gain(&self) -> f64 {
         self.information_gain_from(0)
     }
@@ -514,13 +606,14 @@ impl Conditioning {
     /// What the points from number `known` on, which were [appended](Self::append), have added to it.
     pub(super) fn information_gain_from(&self, known: usize) -> f64 {
         match self {
-            Conditioning::Exact(exact) => (known..exact.factor.len())
-                .map(|i| {
-                    (exact.factor.pivot(i) / exact.noise[i].max(LEAST_NOISE * LEAST_NOISE).sqrt())
-                        .ln()
-                        .max(0.0)
-                })
-                .sum(),
+            Conditioning::Exact(exact) => {
+                let (noise, _) = exact.noise.factor();
+                (known..exact.factor.len())
+                    .map(|i| {
+                        (exact.factor.pivot(i) / noise[i].max(LEAST_NOISE * LEAST_NOISE).sqrt()).ln().max(0.0)
+                    })
+                    .sum()
+            }
             Conditioning::Inducing(inducing) => 0.5 * inducing.inner.log_determinant(),
         }
     }
@@ -535,7 +628,7 @@ impl Conditioning {
     pub(super) fn leave_one_out(&self) -> Option<Vec<LeftOut>> {
         let Conditioning::Exact(exact) = self else { return None };
         let diagonal = exact.factor.inverse_diagonal();
-        let each = diagonal.iter().zip(&exact.weights).zip(&exact.noise);
+        let each = diagonal.iter().zip(&exact.weights).zip(&exact.noise.diagonal);
         Some(
             each.map(|((a, alpha), noise)| LeftOut {
                 residual: alpha / a,

@@ -9,6 +9,7 @@
 
 use super::features::Feature;
 use super::gaussian_process::Output;
+use super::inputs::Inputs;
 use super::kernels::{Against, Covariance};
 use super::mean::FittedMean;
 use super::pool::Pool;
@@ -45,14 +46,14 @@ impl Draw {
     pub(super) fn push(
         &mut self,
         output: &Output,
-        x: &Rows,
+        inputs: &Inputs,
         (shift, scale): (f64, f64),
         features: usize,
         rng: &mut Rng,
     ) {
         let features = output.covariance.features(features, rng);
         let features: Vec<(f64, Feature)> = features.into_iter().map(|f| (rng.normal(), f)).collect();
-        let basis = output.conditioned.basis(x).clone();
+        let basis = output.conditioned.basis(inputs).clone();
         let mut point = vec![0.0; basis.dim()];
         let prior: Vec<f64> = (0..basis.len())
             .map(|i| {

@@ -13,7 +13,7 @@ impl GaussianProcess {
         let kept: Vec<usize> = (0..self.data.len()).filter(|&i| !drop[i]).collect();
         let data = self.data.select(kept.iter().copied());
         let forgotten: Vec<f64> = kept.iter().map(|&i| self.forgotten[i]).collect();
-        let mut left = vec![false; self.state.x.len()];
+        let mut left = vec![false; self.state.inputs.len()];
         for &i in &kept {
             left[self.state.groups[i]] = true;
         }
@@ -23,7 +23,7 @@ impl GaussianProcess {
         let mut state = self.state.clone();
         state.regroup(&data);
         let targets = self.targets(&state, &data, &forgotten)?;
-        let mut fast = !partly && !data.is_empty() && self.state.x.len() <= self.settings.exact_limit;
+        let mut fast = !partly && !data.is_empty() && self.state.inputs.len() <= self.settings.exact_limit;
         for (output, targets) in state.outputs.iter_mut().zip(&targets) {
             fast = fast && output.conditioned.remove(&gone, targets);
             output.targets = targets.clone();

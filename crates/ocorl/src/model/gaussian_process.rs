@@ -3,6 +3,7 @@
 use super::conditioning::{Conditioning, LARGEST_JITTER, diagonal, informative};
 use super::confidence::{Confidence, Judged};
 use super::draw::Draw;
+use super::inputs::{Averages, Inputs};
 use super::joint::Joint;
 use super::kernels::{Covariance, Parameter};
 use super::likelihood::Likelihood;
@@ -16,8 +17,9 @@ use super::space::{Scaling, Space};
 use super::targets::{Distinct, Targets};
 use super::training::{self, Group, TrainingReport};
 use super::{ModelError, Posterior, Query, StatisticalModel};
-use crate::linalg::{Blocks, Dims, Points, Rows};
-use crate::measurements::{MeasurementError, Measurements};
+use crate::linalg::small::axpy;
+use crate::linalg::{Blocks, Dims, Points};
+use crate::measurements::{Average, MeasurementError, Measurements};
 use crate::random::{Rng, Stream};
 use crate::system::{Dynamics, Task};
 use rayon::prelude::*;
@@ -43,7 +45,7 @@ pub(super) struct State {
     pub(super) groups: Vec<usize>,
     distinct: Distinct,
     /// Distinct inputs as the kernel sees them.
-    pub(super) x: Rows,
+    pub(super) inputs: Inputs,
     pub(super) outputs: Vec<Output>,
 }
 
@@ -113,7 +115,7 @@ impl GaussianProcess {
                 ),
                 groups: Vec::new(),
                 distinct: Distinct::default(),
-                x: Rows::new(space.dim()),
+                inputs: Inputs::new(space.dim()),
                 space,
                 outputs: Vec::new(),
             },
@@ -145,9 +147,9 @@ impl GaussianProcess {
         &self.data
     }
 
-    /// Distinct inputs among them.
+    /// Distinct inputs among them; each average is one.
     pub fn distinct_inputs(&self) -> usize {
-        self.state.x.len()
+        self.state.inputs.len()
     }
 
     /// The kernel's parameters, with what they belong to.
@@ -195,7 +197,7 @@ impl GaussianProcess {
         let state = &self.state;
         let Output { hyper, targets, .. } = &state.outputs[output];
         let mut gradient = vec![0.0; hyper.kernel.len() + 1];
-        let mut likelihood = Likelihood::new(&*self.settings.kernel, &state.x, targets);
+        let mut likelihood = Likelihood::new(&*self.settings.kernel, &state.inputs, targets);
         let value = likelihood.evaluate(&hyper.kernel, hyper.noise, &mut gradient)?;
         Some((value + targets.log_constant(), gradient))
     }
@@ -213,10 +215,9 @@ impl GaussianProcess {
                 notes.push(Note::Jitter { output, relative: o.conditioned.jitter() });
             }
         }
-        if state.x.len() > self.settings.exact_limit {
-            let points =
-                state.outputs.iter().map(|o| o.conditioned.basis(&state.x).len()).max().unwrap_or_default();
-            notes.push(Note::Inducing { points, of: state.x.len() });
+        if state.inputs.len() > self.settings.exact_limit {
+            let points = state.outputs.iter().map(|o| o.conditioned.rank()).max().unwrap_or_default();
+            notes.push(Note::Inducing { points, of: state.inputs.len() });
         }
         notes
     }
@@ -273,7 +274,12 @@ impl GaussianProcess {
                     let variance = if reference { std } else { std * std };
                     (state.groups[i], (residuals.at(i)[j] - shift) / scale, variance * forgotten[i])
                 });
-                Targets::merge(state.x.len(), each)
+                let links = (1..data.len()).filter_map(|i| {
+                    let correlation = data.average(i).correlation.get(j).filter(|r| **r != 0.0)?;
+                    Some((state.groups[i], state.groups[i - 1], *correlation))
+                });
+                let merged = Targets::merge(state.inputs.len(), each);
+                if data.is_pointwise() { merged } else { merged.linked(links) }
             })
             .collect())
     }
@@ -288,19 +294,20 @@ impl GaussianProcess {
     ) -> Result<State, ModelError> {
         state.regroup(data);
         let targets = self.targets(&state, data, forgotten)?;
-        let x = &state.x;
-        let many = x.len() > self.settings.exact_limit;
+        let inputs = &state.inputs;
+        let many = inputs.len() > self.settings.exact_limit;
         let outputs: Result<Vec<Output>, usize> = hyper
             .par_iter()
             .zip(targets)
             .enumerate()
             .map(|(j, (hyper, targets))| {
                 let covariance: Arc<dyn Covariance> =
-                    self.settings.kernel.bind(&hyper.kernel, x.dim()).into();
-                let chosen = many.then(|| informative(&*covariance, x, self.settings.inducing_points));
+                    self.settings.kernel.bind(&hyper.kernel, inputs.dim()).into();
+                let chosen =
+                    many.then(|| informative(&*covariance, &inputs.x, self.settings.inducing_points));
                 let factor = hyper.noise.exp();
                 let conditioned =
-                    Conditioning::new(&*covariance, x, &targets, factor, chosen.as_deref()).ok_or(j)?;
+                    Conditioning::new(&*covariance, inputs, &targets, factor, chosen.as_deref()).ok_or(j)?;
                 Ok(Output { hyper: hyper.clone(), covariance, targets, conditioned })
             })
             .collect();
@@ -310,7 +317,7 @@ impl GaussianProcess {
                 Ok(state)
             }
             Err(output) => {
-                let covariance = self.settings.kernel.bind(&hyper[output].kernel, x.dim());
+                let covariance = self.settings.kernel.bind(&hyper[output].kernel, inputs.dim());
                 Err(not_positive_definite(&*covariance, &state, data, output))
             }
         }
@@ -323,7 +330,7 @@ impl GaussianProcess {
             return Ok(state);
         }
         let offset = self.settings.scale_offset;
-        state.space.standardize(data.points(), offset);
+        state.space.standardize(data.nodes(), offset);
         state.mean = FittedMean::fit(&self.settings.mean, data.points(), data.derivatives());
         let residuals = residuals(&state.mean, data)?;
         state.scaling = Scaling::of(residuals.points(), offset);
@@ -340,10 +347,11 @@ impl GaussianProcess {
     fn append(&mut self, data: &Measurements, forgotten: &[f64]) -> Result<bool, ModelError> {
         let known = self.data.len();
         let state = &mut self.state;
-        if state.x.len() + data.len() - known > self.settings.exact_limit || known == 0 {
+        let limit = self.settings.exact_limit;
+        if state.inputs.len() + data.len() - known > limit || known == 0 || !data.is_pointwise() {
             return Ok(false);
         }
-        let (new, before, dim) = (known..data.len(), state.x.len(), state.space.dim());
+        let (new, before, dim) = (known..data.len(), state.inputs.len(), state.space.dim());
         if new.clone().any(|i| !state.distinct.group(data.points().at(i)).1) {
             state.distinct.truncate(before);
             return Ok(false);
@@ -352,10 +360,10 @@ impl GaussianProcess {
         for (i, out) in new.clone().zip(columns.chunks_exact_mut(dim)) {
             state.space.map(data.points().at(i), out);
         }
-        state.x.append(Points::new(&columns, dim));
+        state.inputs.x.append(Points::new(&columns, dim));
         state.groups.extend((0..new.len()).map(|i| before + i));
         let undo = |state: &mut State| {
-            state.x.retain(|i| i < before);
+            state.inputs.x.retain(|i| i < before);
             state.groups.truncate(known);
             state.distinct.truncate(before);
         };
@@ -366,8 +374,8 @@ impl GaussianProcess {
                 return Err(error);
             }
         };
-        let State { x, outputs, .. } = &mut self.state;
-        let x = &*x;
+        let State { inputs, outputs, .. } = &mut self.state;
+        let x = &inputs.x;
         let grown: Vec<bool> = outputs
             .par_iter_mut()
             .zip(&targets)
@@ -409,23 +417,29 @@ fn not_positive_definite(
     data: &Measurements,
     output: usize,
 ) -> ModelError {
-    let (n, x) = (state.x.len(), state.x.view());
+    let (n, x) = (state.inputs.x.len(), state.inputs.x.view());
+    // The first measurement of each place.
+    let measurement = |node: usize| {
+        let row = |a: &Averages| (0..a.len()).find(|&row| a.of(row).contains(&node)).unwrap_or(0);
+        let group = state.inputs.averages.as_ref().map_or(node, |a| row(a));
+        state.groups.iter().position(|&g| g == group).unwrap_or(0)
+    };
     let distance =
         |i: usize, j: usize| (0..x.dim()).map(|d| (x.row(d)[i] - x.row(d)[j]).powi(2)).sum::<f64>();
     let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (j, i)));
-    let closest = pairs.map(|(i, j)| (distance(i, j), i, j));
+    // The nodes of one average are not two measurements.
+    let apart = pairs.filter(|&(i, j)| state.inputs.averages.is_none() || measurement(i) != measurement(j));
+    let closest = apart.map(|(i, j)| (distance(i, j), i, j));
     let (square, i, j) =
         closest.fold((f64::INFINITY, 0, 0), |best, this| if this.0 < best.0 { this } else { best });
-    // The first measurement of each place.
-    let measurement = |group: usize| state.groups.iter().position(|&g| g == group).unwrap_or(0);
     let (first, second) = (measurement(i), measurement(j));
     let noise = |i: usize| data.noise_std().at(i)[output] / state.scaling.scale[output];
     // The largest eigenvalue is below the trace, the smallest above the least noise variance.
-    let trace: f64 = diagonal(covariance, &state.x).iter().sum();
+    let trace: f64 = diagonal(covariance, &state.inputs.x).iter().sum();
     let least = (0..data.len()).map(noise).fold(f64::INFINITY, f64::min);
     ModelError::NotPositiveDefinite {
         output,
-        points: n,
+        points: state.inputs.len(),
         jitter: LARGEST_JITTER,
         first: first.min(second),
         second: first.max(second),
@@ -435,20 +449,35 @@ fn not_positive_definite(
     }
 }
 
-/// ẏ − m(z) of all measurements.
+/// ẏ − m(z) of all measurements; of averages y − Σ w m(z).
 fn residuals(mean: &FittedMean, data: &Measurements) -> Result<Blocks, ModelError> {
     let outputs = data.dims().state;
-    let mut prior = vec![0.0; outputs * data.len()];
+    let mut prior = vec![0.0; outputs * data.nodes().len()];
     if data.is_empty() {
         return Ok(Blocks::zeros(outputs, 0));
     }
-    mean.add_values(data.points(), &mut prior, &mut Pool::default());
+    mean.add_values(data.nodes(), &mut prior, &mut Pool::default());
+    if !data.is_pointwise() {
+        prior = averaged(&prior, data);
+    }
     if let Some(bad) = prior.iter().position(|m| !m.is_finite()) {
         let (index, output) = (bad / outputs, bad % outputs);
         return Err(ModelError::PriorMean { index, output, value: prior[bad] });
     }
     let measured = data.derivatives().as_slice().iter();
     Ok(Blocks::from_vec(measured.zip(&prior).map(|(y, m)| y - m).collect(), outputs))
+}
+
+/// Averages of vectors that are given at the nodes.
+fn averaged(at_nodes: &[f64], data: &Measurements) -> Vec<f64> {
+    let outputs = data.dims().state;
+    let (mut rows, mut nodes) = (vec![0.0; outputs * data.len()], at_nodes.chunks_exact(outputs));
+    for (i, row) in rows.chunks_exact_mut(outputs).enumerate() {
+        for (w, value) in data.average(i).weights.iter().zip(&mut nodes) {
+            axpy(*w, value, row);
+        }
+    }
+    rows
 }
 
 impl State {
@@ -460,7 +489,7 @@ impl State {
             mean: self.mean.clone(),
             groups: Vec::new(),
             distinct: Distinct::default(),
-            x: Rows::new(self.space.dim()),
+            inputs: Inputs::new(self.space.dim()),
             outputs: Vec::new(),
         }
     }
@@ -468,21 +497,31 @@ impl State {
     /// Numbers the distinct inputs of `data` and shows them to the kernel.
     pub(super) fn regroup(&mut self, data: &Measurements) {
         let dim = self.space.dim();
-        (self.distinct, self.x, self.groups) =
-            (Distinct::default(), Rows::new(dim), Vec::with_capacity(data.len()));
+        (self.distinct, self.inputs, self.groups) =
+            (Distinct::default(), Inputs::new(dim), Vec::with_capacity(data.len()));
         if data.is_empty() {
             return;
         }
-        let (points, mut columns, mut mapped) = (data.points(), Vec::new(), vec![0.0; dim]);
+        let (mut columns, mut mapped) = (Vec::new(), vec![0.0; dim]);
+        let mut averages = (!data.is_pointwise()).then(Averages::default);
         for i in 0..data.len() {
-            let (group, new) = self.distinct.group(points.at(i));
+            let Average { nodes, weights, .. } = data.average(i);
+            let (group, new) = self.distinct.group(nodes.as_slice());
+            // Copies of a point are one; averages that look alike may have noise in common with others, and stay what they are.
+            let (group, new) =
+                if new || nodes.len() == 1 { (group, new) } else { (self.distinct.next(), true) };
             self.groups.push(group);
             if new {
-                self.space.map(points.at(i), &mut mapped);
-                columns.extend_from_slice(&mapped);
+                for q in 0..nodes.len() {
+                    self.space.map(nodes.at(q), &mut mapped);
+                    columns.extend_from_slice(&mapped);
+                }
+                if let Some(averages) = &mut averages {
+                    averages.push(weights);
+                }
             }
         }
-        self.x = Rows::from_points(Points::new(&columns, dim));
+        self.inputs = Inputs::of(Points::new(&columns, dim), averages);
     }
 }
 
@@ -500,7 +539,7 @@ impl StatisticalModel for GaussianProcess {
         if new.is_empty() {
             return Ok(());
         }
-        let known = self.state.x.len();
+        let known = self.state.inputs.len();
         let mut data = self.data.clone();
         data.append(new)?;
         let mut forgotten = self.forgotten.clone();
@@ -525,6 +564,23 @@ impl StatisticalModel for GaussianProcess {
         Ok(())
     }
 
+    /// All is conditioned anew. What the new data tell more than the old ones counts as gained.
+    fn replace(&mut self, all: &Measurements) -> Result<(), ModelError> {
+        if all.dims() != self.dims() {
+            return Err(MeasurementError::OtherSystem { found: all.dims(), expected: self.dims() }.into());
+        }
+        let forgotten = vec![1.0; all.len()];
+        let (before, hyper) = (self.information_gain(), self.hyper());
+        self.state = self.condition(all, &forgotten, self.standardized(all)?, &hyper)?;
+        (self.data, self.forgotten) = (all.clone(), forgotten);
+        let gained = self.information_gain();
+        for ((sum, after), before) in self.accumulated_gain.iter_mut().zip(gained).zip(before) {
+            *sum += (after - before).max(0.0);
+        }
+        self.refresh_confidence();
+        Ok(())
+    }
+
     fn train(&mut self, stream: Stream) -> Result<TrainingReport, ModelError> {
         if self.data.is_empty() {
             return Err(ModelError::NoData);
@@ -544,7 +600,7 @@ impl StatisticalModel for GaussianProcess {
                 let noise = set.iter().map(|&j| hyper[j].noise);
                 let group = Group {
                     kernel: &*self.settings.kernel,
-                    x: &state.x,
+                    inputs: &state.inputs,
                     targets: set.iter().map(|&j| &targets[j]).collect(),
                     last: hyper[set[0]].kernel.iter().copied().chain(noise).collect(),
                     learn_noise: self.settings.noise == Noise::Learned,
@@ -609,7 +665,7 @@ impl StatisticalModel for GaussianProcess {
             let block = out.at_mut(j);
             output.conditioned.covariance(
                 &*output.covariance,
-                &self.state.x,
+                &self.state.inputs,
                 Points::new(&mapped, dim),
                 block,
             );
@@ -653,7 +709,7 @@ impl StatisticalModel for GaussianProcess {
         let state = &self.state;
         let mut draw = Draw::new(self.dims(), state.space.clone(), state.mean.clone());
         for (j, output) in state.outputs.iter().enumerate() {
-            draw.push(output, &state.x, self.output_scale(j), self.settings.features, rng);
+            draw.push(output, &state.inputs, self.output_scale(j), self.settings.features, rng);
         }
         Box::new(draw)
     }

@@ -9,6 +9,7 @@
 
 use super::conditioning::Conditioning;
 use super::gaussian_process::GaussianProcess;
+use super::inputs::Inputs;
 use super::kernels::{Against, Covariance};
 use super::pool::Pool;
 use super::posterior::CHUNK;
@@ -115,21 +116,23 @@ impl<'a> Output<'a> {
     fn new(
         covariance: &'a dyn Covariance,
         conditioned: &Conditioning,
-        x: &Rows,
+        inputs: &Inputs,
         mapped: Points<'_>,
         scale: f64,
         pool: &mut Pool,
     ) -> Self {
-        let (basis, dim) = (conditioned.basis(x), mapped.dim());
-        let rows = basis.len();
-        // One piece of memory, filled and solved in parts, as the posterior has it: what is written for a part stays in the cache.
+        let (basis, dim) = (conditioned.basis(inputs), mapped.dim());
+        let (nodes, rows) = (basis.len(), conditioned.rank());
+        // Filled and solved in parts, as the posterior has it: what is written for a part stays in the cache.
         let (mut first, mut second) = (vec![0.0; rows * mapped.len()], Vec::new());
+        let mut block = vec![0.0; nodes * CHUNK.min(mapped.len())];
         let points = mapped.as_slice().chunks(CHUNK * dim);
-        for (part, block) in points.zip(first.chunks_mut((CHUNK * rows).max(1))) {
-            for (z, k) in part.chunks_exact(dim).zip(block.chunks_exact_mut(rows)) {
+        for (part, out) in points.zip(first.chunks_mut((CHUNK * rows).max(1))) {
+            let block = &mut block[..nodes * (part.len() / dim)];
+            for (z, k) in part.chunks_exact(dim).zip(block.chunks_exact_mut(nodes)) {
                 covariance.values(Against { x: basis.view(), z }, k, pool);
             }
-            conditioned.halve(block, part.len() / dim, &mut second);
+            conditioned.halve(block, part.len() / dim, out, &mut second);
         }
         let halves = Halves { rows, first, second };
         let prior: Vec<f64> = (0..mapped.len()).map(|i| covariance.diagonal(mapped.at(i))).collect();
@@ -212,7 +215,14 @@ impl GaussianProcess {
         let points = Points::new(&mapped, dim);
         let mut output = |j: usize| {
             let (own, (_, scale)) = (&self.state.outputs[j], self.output_scale(j));
-            Output::new(&*own.covariance, &own.conditioned, &self.state.x, points, scale * scale, &mut pool)
+            Output::new(
+                &*own.covariance,
+                &own.conditioned,
+                &self.state.inputs,
+                points,
+                scale * scale,
+                &mut pool,
+            )
         };
         let each = (0..self.state.outputs.len()).map(&mut output).collect();
         let rows = Rows::from_points(points);

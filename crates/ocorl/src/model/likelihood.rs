@@ -7,19 +7,19 @@
 //!
 //! One evaluation costs n³: a factor, its inverse, and the inverse of K + N. Kernel and gradient are O(n² d) beside it.
 
-use super::conditioning::gram;
+use super::inputs::Inputs;
 use super::kernels::{Against, Kernel};
+use super::noise::add_noise;
 use super::pool::Pool;
 use super::targets::Targets;
-use crate::linalg::Rows;
 use crate::linalg::panels::{self, Block, GRAM_COLUMNS, Inverse, Lower, Triangle, WIDTH};
 
 /// The data of one output with the memory that evaluations need.
 pub(super) struct Likelihood<'a> {
     kernel: &'a dyn Kernel,
-    x: &'a Rows,
+    inputs: &'a Inputs,
     targets: &'a Targets,
-    /// The lower triangle of K, column after column: the gradient needs it again.
+    /// What of K was needed, column after column: the gradient needs it again.
     kernel_matrix: Vec<f64>,
     /// K + N, then its factor L.
     factor: Triangle,
@@ -28,29 +28,32 @@ pub(super) struct Likelihood<'a> {
     inverse: Inverse,
     /// A few columns of α αᵀ − (K + N)⁻¹.
     columns: Vec<f64>,
+    /// Covariances of the noise off the diagonal, times the noise factor.
+    links: Vec<(usize, usize, f64)>,
     pool: Pool,
 }
 
 impl<'a> Likelihood<'a> {
-    pub(super) fn new(kernel: &'a dyn Kernel, x: &'a Rows, targets: &'a Targets) -> Self {
-        let n = x.len();
+    pub(super) fn new(kernel: &'a dyn Kernel, inputs: &'a Inputs, targets: &'a Targets) -> Self {
+        let n = inputs.len();
         let inverse = Inverse::zeros(n);
         Likelihood {
             kernel,
-            x,
+            inputs,
             targets,
-            kernel_matrix: vec![0.0; n * (n + 1) / 2],
+            kernel_matrix: vec![0.0; inputs.kept()],
             factor: Triangle::zeros(n),
             reciprocals: Vec::new(),
             columns: vec![0.0; inverse.gram().room()],
             inverse,
+            links: Vec::new(),
             pool: Pool::default(),
         }
     }
 
     /// Number of distinct inputs.
     pub(super) fn len(&self) -> usize {
-        self.x.len()
+        self.inputs.len()
     }
 
     /// ln p(y) without the constant of merged copies, and its gradient into `gradient` (kernel parameters, then ln of the noise factor)
@@ -62,18 +65,22 @@ impl<'a> Likelihood<'a> {
         log_noise: f64,
         gradient: &mut [f64],
     ) -> Option<f64> {
-        let (n, dim, factor) = (self.x.len(), self.x.dim(), log_noise.exp());
+        let (n, dim, factor) = (self.inputs.len(), self.inputs.dim(), log_noise.exp());
         let covariance = self.kernel.bind(log_parameters, dim);
         let mut noise = self.pool.take(n);
         for (noise, own) in noise.iter_mut().zip(&self.targets.noise) {
             *noise = own * factor;
         }
-        let (factor, mut rest) = (&mut self.factor, &mut self.kernel_matrix[..]);
-        gram(&*covariance, self.x, &mut self.pool, |j, column| {
+        self.links.clear();
+        self.links.extend(self.targets.links.iter().map(|&(i, j, value)| (i, j, value * factor)));
+        let (factor, links, mut rest) = (&mut self.factor, &mut &self.links[..], &mut self.kernel_matrix[..]);
+        let keep = |column: &[f64]| {
             let (kept, after) = std::mem::take(&mut rest).split_at_mut(column.len());
             kept.copy_from_slice(column);
             rest = after;
-            column[0] += noise[j];
+        };
+        self.inputs.gram(&*covariance, &mut self.pool, keep, |j, column| {
+            add_noise(j, noise[j], links, column);
             factor.set_column(j, column);
         });
         let factorized = self.factorize();
@@ -92,7 +99,7 @@ impl<'a> Likelihood<'a> {
 
     /// Factorises the matrix in place; the value without the constant of merged copies, and α.
     fn factorize(&mut self) -> Option<(f64, Vec<f64>)> {
-        let n = self.x.len();
+        let n = self.inputs.len();
         panels::factorize(&mut self.factor, &mut self.reciprocals).ok()?;
         let log_determinant = 2.0 * (0..n).map(|i| self.factor.get(i, i).ln()).sum::<f64>();
         let mut memory = self.pool.take(Block::room(n, 1));
@@ -111,12 +118,13 @@ impl<'a> Likelihood<'a> {
         noise: &[f64],
         out: &mut [f64],
     ) {
-        let n = self.x.len();
+        let Inputs { x, averages } = self.inputs;
+        let n = self.inputs.len();
         self.inverse.assign(Lower::new(&self.factor, &self.reciprocals));
         out.fill(0.0);
         let (parameters, noise_slope) = out.split_at_mut(out.len() - 1);
-        let (gram, pool) = (self.inverse.gram(), &mut self.pool);
-        let mut z = pool.take(self.x.dim());
+        let (gram, pool, mut links) = (self.inverse.gram(), &mut self.pool, self.links.iter().peekable());
+        let (mut z, mut spread) = (pool.take(x.dim()), pool.take(averages.as_ref().map_or(0, |a| a.nodes())));
         let mut kernel_columns = &self.kernel_matrix[..];
         for j in 0..n {
             if j % GRAM_COLUMNS == 0 {
@@ -129,12 +137,28 @@ impl<'a> Likelihood<'a> {
             }
             w[0] *= 0.5;
             noise_slope[0] += w[0] * noise[j];
-            let (k, after) = kernel_columns.split_at(n - j);
-            kernel_columns = after;
-            self.x.copy_point(j, &mut z);
-            let pair = Against { x: self.x.view().from(j), z: &z };
-            covariance.parameter_gradient(pair, k, w, parameters, pool);
+            while let Some((i, _, value)) = links.next_if(|link| link.1 == j) {
+                noise_slope[0] += w[i - j] * value;
+            }
+            // ∂(W K Wᵀ)ᵢⱼ = Σ over the nodes of both rows.
+            let nodes = averages.as_ref().map_or(j..j + 1, |a| a.of(j));
+            let begin = nodes.start;
+            for q in nodes {
+                let w: &[f64] = match averages {
+                    None => w,
+                    Some(a) => {
+                        a.spread_from(j, w, a.weights(q..q + 1)[0], &mut spread[begin..]);
+                        &spread[begin..]
+                    }
+                };
+                let (k, after) = kernel_columns.split_at(x.len() - begin);
+                kernel_columns = after;
+                x.copy_point(q, &mut z);
+                let pair = Against { x: x.view().from(begin), z: &z };
+                covariance.parameter_gradient(pair, k, w, parameters, pool);
+            }
         }
+        pool.give(spread);
         pool.give(z);
     }
 }

@@ -22,12 +22,14 @@ mod draw;
 mod features;
 mod forgetting;
 mod gaussian_process;
+mod inputs;
 mod joint;
 pub mod kernels;
 mod likelihood;
 mod mean;
 mod memory;
 mod minimize;
+mod noise;
 mod notes;
 mod pool;
 mod posterior;
@@ -170,6 +172,14 @@ pub trait StatisticalModel: Send + Sync {
 
     /// Takes in new measurements; what was learned about the model's own parameters stays as it is.
     fn update(&mut self, new: &Measurements) -> Result<(), ModelError>;
+
+    /// Takes these measurements instead of all it has: the same ones, seen anew. The model's own parameters stay as they are. A model that
+    /// cannot refuses, and learns from derivatives only.
+    fn replace(&mut self, all: &Measurements) -> Result<(), ModelError> {
+        let need = "this model keeps what it has seen; use smoothing or local-polynomial";
+        let value = format!("increments, {} of them", all.len());
+        Err(ModelError::Setting { what: "method for measured states", value, need })
+    }
 
     /// Learns the model's own parameters anew from all measurements. Equal streams give equal models, at any number of threads.
     fn train(&mut self, stream: Stream) -> Result<TrainingReport, ModelError>;

@@ -43,7 +43,7 @@ impl GaussianProcess {
             self.state.space.map(chunk.z.at(i), out);
         }
         for j in 0..self.state.outputs.len() {
-            let n = self.state.outputs[j].conditioned.basis(&self.state.x).len();
+            let n = self.state.outputs[j].conditioned.basis(&self.state.inputs).len();
             // One column at a time is enough for means; standard deviations need them all.
             let mut k = pool.take(n * if chunk.query.std() { count } else { 1 });
             self.mean_of(j, chunk, &mapped, &mut k, mean, pool);
@@ -66,7 +66,7 @@ impl GaussianProcess {
         pool: &mut Pool,
     ) {
         let (output, (shift, scale)) = (&self.state.outputs[j], self.output_scale(j));
-        let (basis, weights) = (output.conditioned.basis(&self.state.x), output.conditioned.weights());
+        let (basis, weights) = (output.conditioned.basis(&self.state.inputs), output.conditioned.weights());
         let (n, dim) = (basis.len(), self.state.space.dim());
         let mut gradient = pool.take(dim);
         for i in 0..z.len() {
@@ -95,7 +95,7 @@ impl GaussianProcess {
         pool: &mut Pool,
     ) {
         let (output, (_, scale)) = (&self.state.outputs[j], self.output_scale(j));
-        let basis = output.conditioned.basis(&self.state.x);
+        let basis = output.conditioned.basis(&self.state.inputs);
         let (n, dim, jacobian) = (basis.len(), self.state.space.dim(), query == Query::All);
         let (mut gradient, mut reduction) = (pool.take(dim), pool.take(z.len()));
         // Both Jacobians need A k, the standard deviation alone does not.

@@ -18,6 +18,8 @@ pub(super) struct Targets {
     pub(super) y: Vec<f64>,
     /// Noise variance 1/P at each distinct input, before the learned factor.
     pub(super) noise: Vec<f64>,
+    /// Covariances (row, column, value) of the noise off the diagonal, before the learned factor: row > column, in order of columns.
+    pub(super) links: Vec<(usize, usize, f64)>,
     /// Σ (m − 1) over groups: how many measurements were merged away.
     pub(super) merged: f64,
     /// Σ ½ (Σ ln σᵢ² + ln P) over groups of more than one.
@@ -63,6 +65,15 @@ impl Targets {
         targets
     }
 
+    /// The same with correlated noise: (row, column, correlation) of groups that were not merged.
+    #[must_use]
+    pub(super) fn linked(mut self, links: impl Iterator<Item = (usize, usize, f64)>) -> Self {
+        let noise = &self.noise;
+        let covariance = |(i, j, r): (usize, usize, f64)| (i, j, r * (noise[i] * noise[j]).sqrt());
+        self.links = links.map(covariance).filter(|(_, _, value)| *value != 0.0).collect();
+        self
+    }
+
     /// ln C with the noise as it is stated.
     pub(super) fn log_constant(&self) -> f64 {
         -0.5 * self.merged * std::f64::consts::TAU.ln() - self.log_terms - 0.5 * self.spread
@@ -78,7 +89,18 @@ impl Targets {
     /// The targets at some of the inputs, for a first look at a part of the data.
     pub(super) fn select(&self, indices: &[usize]) -> Targets {
         let pick = |values: &[f64]| indices.iter().map(|&i| values[i]).collect();
-        Targets { y: pick(&self.y), noise: pick(&self.noise), ..Targets::default() }
+        let mut links = Vec::new();
+        if !self.links.is_empty() {
+            let places: HashMap<usize, usize> =
+                indices.iter().enumerate().map(|(to, &from)| (from, to)).collect();
+            let moved = |&(i, j, value): &(usize, usize, f64)| {
+                let (i, j) = (*places.get(&i)?, *places.get(&j)?);
+                Some((i.max(j), i.min(j), value))
+            };
+            links.extend(self.links.iter().filter_map(moved));
+            links.sort_by_key(|&(i, j, _)| (j, i));
+        }
+        Targets { y: pick(&self.y), noise: pick(&self.noise), links, ..Targets::default() }
     }
 }
 
@@ -96,6 +118,14 @@ impl Distinct {
         let next = self.seen.len();
         let group = *self.seen.entry(key).or_insert(next);
         (group, group == next)
+    }
+
+    /// A group of its own that no input can be found in again.
+    pub(super) fn next(&mut self) -> usize {
+        let next = self.seen.len();
+        // No input has this key: it begins with a number that is none.
+        self.seen.insert(vec![f64::NAN.to_bits(), next as u64], next);
+        next
     }
 
     /// Forgets the groups from number `count` on.

@@ -8,11 +8,11 @@
 //!   search on the next larger part begins with, so that few evaluations (n³ each) see all data.
 //! - Divided by the number of points, so that tolerances mean the same for any amount of data.
 
+use super::inputs::Inputs;
 use super::kernels::{Kernel, Parameter};
 use super::likelihood::Likelihood;
 use super::minimize::{Function, Minimum, Stop, hessian, minimize, minimize_beside, refine};
 use super::targets::Targets;
-use crate::linalg::Rows;
 use crate::random::{Rng, Stream};
 
 pub use super::minimize::Status;
@@ -72,7 +72,7 @@ pub struct TrainingReport {
 /// Parameters to be found together: one output, or all that share them.
 pub(super) struct Group<'a> {
     pub(super) kernel: &'a dyn Kernel,
-    pub(super) x: &'a Rows,
+    pub(super) inputs: &'a Inputs,
     pub(super) targets: Vec<&'a Targets>,
     /// Parameters of last time: the kernel's, then one noise factor for each output.
     pub(super) last: Vec<f64>,
@@ -94,7 +94,7 @@ fn noise_parameter() -> Parameter {
 
 /// Parameters (kernel, then noise factors) and how they were found.
 pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stream) -> (Vec<f64>, Fit) {
-    let mut parameters = group.kernel.parameters(group.x.dim());
+    let mut parameters = group.kernel.parameters(group.inputs.dim());
     let kernel_count = parameters.len();
     parameters.extend((0..group.targets.len()).map(|_| noise_parameter()));
     let free = if group.learn_noise { parameters.len() } else { kernel_count };
@@ -119,7 +119,7 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
         (point[p] - low).abs().min((high - point[p]).abs()) < 1e-6
     };
     let at_bounds = (0..kernel_count).filter(|&p| near(p)).collect();
-    let whole = group.x.len() <= group.limit;
+    let whole = group.inputs.len() <= group.limit;
     let constant: f64 = group.targets.iter().filter(|_| whole).map(|t| t.log_constant()).sum();
     let log_likelihood = constant + search.penalty(&point[..free], None) - best.value * search.count() as f64;
     let (status, last_evaluations) = (best.status, best.evaluations);
@@ -143,7 +143,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Terms of the likelihood: measurements of all outputs.
     fn count(&self) -> usize {
-        self.group.x.len().min(self.group.limit) * self.group.targets.len()
+        self.group.inputs.len().min(self.group.limit) * self.group.targets.len()
     }
 
     /// Σ ½ ((θ − m)/s)², its gradient added to `gradient`.
@@ -165,7 +165,7 @@ impl Search<'_> {
 
     /// Follows all starts on the smallest part, then refines the best end on larger ones up to all data.
     fn over_parts(&self, starts: &[Vec<f64>], stream: Stream) -> (Minimum, usize) {
-        let n = self.group.x.len();
+        let n = self.group.inputs.len();
         let mut sizes = vec![n.min(self.group.limit)];
         while sizes[sizes.len() - 1] >= 2 * self.settings.first_part {
             sizes.push((sizes[sizes.len() - 1] / 3).max(self.settings.first_part));
@@ -282,22 +282,25 @@ fn refined(
 
 /// Part of the data, or all.
 struct Part<'a> {
-    own: Option<(Rows, Vec<Targets>)>,
+    own: Option<(Inputs, Vec<Targets>)>,
     group: &'a Group<'a>,
 }
 
 impl<'a> Part<'a> {
     fn new(group: &'a Group<'a>, indices: Option<&[usize]>) -> Self {
-        let own = indices
-            .map(|i| (group.x.select(i), group.targets.iter().map(|targets| targets.select(i)).collect()));
+        let own = indices.map(|i| {
+            (group.inputs.select(i), group.targets.iter().map(|targets| targets.select(i)).collect())
+        });
         Part { own, group }
     }
 
     fn likelihoods(&self) -> Vec<Likelihood<'_>> {
         let kernel = self.group.kernel;
         match &self.own {
-            Some((x, targets)) => targets.iter().map(|t| Likelihood::new(kernel, x, t)).collect(),
-            None => self.group.targets.iter().map(|t| Likelihood::new(kernel, self.group.x, t)).collect(),
+            Some((inputs, targets)) => targets.iter().map(|t| Likelihood::new(kernel, inputs, t)).collect(),
+            None => {
+                self.group.targets.iter().map(|t| Likelihood::new(kernel, self.group.inputs, t)).collect()
+            }
         }
     }
 }

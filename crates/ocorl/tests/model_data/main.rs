@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod averages;
 #[path = "../common/cart_pole_data.rs"]
 mod cart_pole_data;
 mod degenerate;

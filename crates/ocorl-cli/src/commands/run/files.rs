@@ -171,8 +171,13 @@ fn measurements(learned: &Learned<'_>) -> String {
                     Some(plan) if plan.measurement_times.contains(&reading.time) => "ahead",
                     Some(_) => "online",
                 };
-                let point = reading.state.iter().chain(&reading.control).chain(&reading.derivative);
-                let values = [reading.time].into_iter().chain(point.copied()).map(number);
+                let point = reading.state.iter().chain(&reading.control).copied();
+                // Where only states were measured there are none.
+                let derivative: Vec<String> = match &reading.derivative {
+                    Some(derivative) => derivative.iter().copied().map(number).collect(),
+                    None => vec![String::new(); reading.state.len()],
+                };
+                let values = [reading.time].into_iter().chain(point).map(number).chain(derivative);
                 csv.row(numbered(episode.record.episode, start).chain(values).chain([chosen.into()]));
             }
         }

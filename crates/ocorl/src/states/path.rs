@@ -1,0 +1,456 @@
+//! The way between measured states.
+//!
+//! First a smooth curve in time through them. Once there is a model of f, the way it would take: from each measured state to the next,
+//!
+//! ```text
+//! ẋ = μ(x, u(t)) + e,   e ~ N(0, σ²) constant in between,   yᵢ = x(tᵢ) + εᵢ,   x(0) known
+//! ```
+//!
+//! e spreads over an interval what the model misses by at its end; where states are noisy they give way as far as the noise allows. Linearised
+//! about the present way, at the nodes of Gauss's rule in each interval (collocation of order 2Q),
+//!
+//! ```text
+//! X_q = x + Δ Σ_r a_qr (μ_r + J_r (X_r − X̂_r)) + c_q Δ e,   x⁺ = x + Δ Σ_r b_r (μ_r + J_r (X_r − X̂_r)) + Δ e
+//! ```
+//!
+//! x⁺ = F x + G e + d and the measured states make a Kalman smoother over the run: exact for the linearised problem, and one step of
+//! Gauss's and Newton's method for the other. O(M (Q dₓ)³) beside one batch of the model for all nodes.
+
+use super::dense::Matrix;
+use super::quadrature::Rule;
+use super::record::Record;
+use super::smoothing::Smoother;
+use crate::linalg::Linearization;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a model says at the nodes.
+#[derive(Clone, Copy)]
+pub(super) struct Field<'a> {
+    /// μ and its Jacobians.
+    pub(super) mean: &'a Linearization,
+    /// σ at node i: dₓ numbers.
+    pub(super) std: &'a [f64],
+    /// Number of the path's first node among them.
+    pub(super) first: usize,
+    /// By which factor σ is too small where the model has not looked, for each state.
+    pub(super) caution: &'a [f64],
+}
+
+/// What a step did.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// The largest change of a node as a part of the range of its state.
+    pub(super) change: f64,
+    /// Mean of (e/σ)² over the intervals, for each state: how far the model was off for what it said.
+    pub(super) surprise: Vec<f64>,
+}
+
+/// What lies between two measured states.
+#[derive(Clone, Debug)]
+pub(super) struct Interval {
+    pub(super) rule: Arc<Rule>,
+    pub(super) width: f64,
+    /// x at the nodes, one after the other.
+    pub(super) states: Vec<f64>,
+    /// u at the nodes, of polynomials with the same integrals.
+    pub(super) controls: Vec<f64>,
+    /// Standard deviation of the average of f for each state, because the way itself is not known.
+    pub(super) doubt: Vec<f64>,
+    /// Whether the way is known well enough to learn from it.
+    pub(super) trusted: bool,
+}
+
+/// The way of one run.
+#[derive(Clone, Debug)]
+pub struct Path {
+    pub(super) intervals: Vec<Interval>,
+    /// Least and greatest x of the first way for each state: where to look for the truth.
+    range: Vec<(f64, f64)>,
+}
+
+/// Nodes for the whole run, if it were one interval; shorter ones have their part of them and two more.
+const NODES: f64 = 30.0;
+
+/// Nodes of an interval at most.
+const MOST_NODES: usize = 24;
+
+/// What a model misses by is never thought to be less than this part of the mean derivatives of the run.
+const LEAST_MISS: f64 = 1e-3;
+
+/// A way that still moves by more than this part of the range of a state is not learned from.
+const RESTLESS: f64 = 0.1;
+
+/// A way that leaves the range of the first one by more than this many times its width is not believed.
+const FAR: f64 = 1.0;
+
+impl Path {
+    /// A smooth curve in time for each state. `horizon` is what [`NODES`] refers to.
+    pub(super) fn through(record: &Record, noise_std: &[f64], horizon: f64) -> Self {
+        let (nx, n) = (record.states.size(), record.times.len());
+        let curves: Vec<Option<Smoother>> = (0..nx)
+            .map(|j| {
+                let y: Vec<f64> = record.states.iter().map(|x| x[j]).collect();
+                let noise: Vec<f64> = (0..n).map(|i| if i == 0 { 0.0 } else { noise_std[j] }).collect();
+                Smoother::fit(&record.times, &y, &noise)
+            })
+            .collect();
+        let mut rules: BTreeMap<usize, Arc<Rule>> = BTreeMap::new();
+        let mut controls = vec![0.0; record.controls.size()];
+        let mut interval = |i: usize| {
+            let (from, width) = (record.times[i], record.times[i + 1] - record.times[i]);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a small positive number"
+            )]
+            let count = (2 + (NODES * width / horizon).ceil() as usize).min(MOST_NODES);
+            let rule = rules.entry(count).or_insert_with(|| Arc::new(Rule::new(count))).clone();
+            let mut states = Vec::with_capacity(count * nx);
+            for c in &rule.nodes {
+                for (j, curve) in curves.iter().enumerate() {
+                    // Without a curve, a straight line.
+                    let (a, b) = (record.states.at(i)[j], record.states.at(i + 1)[j]);
+                    states.push(curve.as_ref().map_or(a + c * (b - a), |s| s.at(from + c * width).value));
+                }
+            }
+            let controls = rule.project(controls.len(), |tau, out| {
+                record.controls.at(from + tau * width, &mut controls);
+                out.copy_from_slice(&controls);
+            });
+            Interval { rule, width, states, controls, doubt: vec![0.0; nx], trusted: true }
+        };
+        let intervals: Vec<Interval> = (0..n - 1).map(&mut interval).collect();
+        let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); nx];
+        for x in intervals.iter().flat_map(|i| i.states.chunks_exact(nx)).chain(record.states.iter()) {
+            for (r, x) in range.iter_mut().zip(x) {
+                *r = (r.0.min(*x), r.1.max(*x));
+            }
+        }
+        Path { intervals, range }
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.intervals.iter().map(|i| i.rule.len()).sum()
+    }
+
+    /// True if nothing was measured.
+    pub fn is_empty(&self) -> bool {
+        self.intervals.is_empty()
+    }
+
+    /// Adds z = (x, u) at all nodes to `out`.
+    pub(super) fn add_points(&self, nx: usize, out: &mut Vec<f64>) {
+        for interval in &self.intervals {
+            interval.add_points(nx, out);
+        }
+    }
+
+    /// One step towards the way that a model takes past the measured states. None if it leads nowhere: then the way stays as it is, and is
+    /// not to be learned from.
+    pub(super) fn refine(&mut self, record: &Record, noise_std: &[f64], field: Field<'_>) -> Option<Step> {
+        let step = self.step(record, noise_std, field);
+        if step.is_none() {
+            for interval in &mut self.intervals {
+                interval.trusted = false;
+            }
+        }
+        step
+    }
+
+    fn step(&mut self, record: &Record, noise_std: &[f64], field: Field<'_>) -> Option<Step> {
+        let nx = noise_std.len();
+        let least = least_miss(record);
+        let mut maps = Vec::with_capacity(self.intervals.len());
+        let mut first = field.first;
+        for interval in &self.intervals {
+            maps.push(Map::of(interval, Field { first, ..field }, &least)?);
+            first += interval.rule.len();
+        }
+        let states = smooth(record, noise_std, &maps)?;
+        let mut fresh = Vec::with_capacity(maps.len());
+        for (map, at) in maps.iter().zip(&states) {
+            fresh.push(map.nodes.times(at).plus(1.0, &map.offsets).numbers);
+        }
+        let inside = |x: &[f64]| {
+            x.iter().zip(&self.range).all(|(x, (low, high))| {
+                let far = FAR * (high - low);
+                *x >= low - far && *x <= high + far
+            })
+        };
+        if !fresh.iter().flat_map(|x| x.chunks_exact(nx)).all(inside) {
+            return None;
+        }
+        let mut surprise = vec![0.0; nx];
+        for (map, at) in maps.iter().zip(&states) {
+            for (j, sum) in surprise.iter_mut().enumerate() {
+                *sum +=
+                    at.get(nx + j, 0).powi(2) / map.square[j].max(least[j] * least[j]) / maps.len() as f64;
+            }
+        }
+        let mut change = 0.0_f64;
+        for ((interval, fresh), map) in self.intervals.iter_mut().zip(fresh).zip(&maps) {
+            // What has just moved is not known better than by what it moved.
+            let mut moved = vec![0.0; nx];
+            for (k, (new, old)) in fresh.iter().zip(&interval.states).enumerate() {
+                let (low, high) = self.range[k % nx];
+                change = change.max((new - old).abs() / (high - low).max(f64::MIN_POSITIVE));
+                moved[k % nx] += interval.rule.weights[k / nx] * (new - old).powi(2);
+            }
+            let part = |(m, (low, high)): (&f64, &(f64, f64))| m.sqrt() / (high - low).max(f64::MIN_POSITIVE);
+            interval.trusted = moved.iter().zip(&self.range).map(part).all(|part| part <= RESTLESS);
+            interval.states = fresh;
+            interval.doubt = map.doubt(&moved);
+        }
+        Some(Step { change, surprise })
+    }
+}
+
+impl Interval {
+    /// Adds z = (x, u) at its nodes to `out`.
+    pub(super) fn add_points(&self, nx: usize, out: &mut Vec<f64>) {
+        let nu = self.controls.len() / self.rule.len();
+        for q in 0..self.rule.len() {
+            out.extend_from_slice(&self.states[q * nx..(q + 1) * nx]);
+            out.extend_from_slice(&self.controls[q * nu..(q + 1) * nu]);
+        }
+    }
+}
+
+/// Root mean square of the measured mean derivatives, of which a part is what a model may always miss by.
+fn least_miss(record: &Record) -> Vec<f64> {
+    let (nx, n) = (record.states.size(), record.len());
+    let rate = |i: usize, j: usize| {
+        (record.states.at(i + 1)[j] - record.states.at(i)[j]) / (record.times[i + 1] - record.times[i])
+    };
+    let mean = |j: usize| ((0..n).map(|i| rate(i, j).powi(2)).sum::<f64>() / n as f64).sqrt();
+    (0..nx).map(|j| (LEAST_MISS * mean(j)).max(1e-12)).collect()
+}
+
+/// The linearised way through one interval: x⁺ and all X_q from (x, e).
+struct Map {
+    /// [F G]
+    transition: Matrix,
+    /// d
+    offset: Matrix,
+    /// X from (x, e): Q dₓ × 2 dₓ
+    nodes: Matrix,
+    offsets: Matrix,
+    /// Variances of e.
+    miss: Vec<f64>,
+    /// Mean of σ² over the interval.
+    square: Vec<f64>,
+    /// Mean of ∂μ/∂x over the interval.
+    slope: Matrix,
+    width: f64,
+}
+
+impl Map {
+    fn of(interval: &Interval, field: Field<'_>, least: &[f64]) -> Option<Map> {
+        let (rule, width, nx) = (&interval.rule, interval.width, least.len());
+        let count = rule.len();
+        let dim = field.mean.jacobian.size() / nx;
+        let slope = |r: usize, j: usize, k: usize| field.mean.jacobian.at(field.first + r)[j * dim + k];
+        // μ_r − J_r X̂_r
+        let rest = |r: usize, j: usize| {
+            let known: f64 = (0..nx).map(|k| slope(r, j, k) * interval.states[r * nx + k]).sum();
+            field.mean.value.at(field.first + r)[j] - known
+        };
+        let mut matrix = Matrix::diagonal(&vec![1.0; count * nx]);
+        let mut right = Matrix::zeros(count * nx, 2 * nx + 1);
+        for q in 0..count {
+            for j in 0..nx {
+                let row = q * nx + j;
+                *right.at(row, j) = 1.0;
+                *right.at(row, nx + j) = rule.nodes[q] * width;
+                for r in 0..count {
+                    let a = width * rule.until[q * count + r];
+                    *right.at(row, 2 * nx) += a * rest(r, j);
+                    for k in 0..nx {
+                        *matrix.at(row, r * nx + k) -= a * slope(r, j, k);
+                    }
+                }
+            }
+        }
+        let solved = matrix.solve(right)?;
+        let mut end = Matrix::zeros(nx, 2 * nx + 1);
+        for j in 0..nx {
+            *end.at(j, j) += 1.0;
+            *end.at(j, nx + j) += width;
+            for r in 0..count {
+                let b = width * rule.weights[r];
+                *end.at(j, 2 * nx) += b * rest(r, j);
+                for k in 0..nx {
+                    for column in 0..=2 * nx {
+                        *end.at(j, column) += b * slope(r, j, k) * solved.get(r * nx + k, column);
+                    }
+                }
+            }
+        }
+        let std = |r: usize, j: usize| field.std[(field.first + r) * nx + j];
+        let mean_square = |j: usize| (0..count).map(|r| rule.weights[r] * std(r, j).powi(2)).sum::<f64>();
+        let square: Vec<f64> = (0..nx).map(mean_square).collect();
+        let believed = |j: usize| (field.caution[j].powi(2) * square[j]).max(least[j] * least[j]);
+        let mut average = Matrix::zeros(nx, nx);
+        for (j, k) in (0..nx).flat_map(|j| (0..nx).map(move |k| (j, k))) {
+            *average.at(j, k) = (0..count).map(|r| rule.weights[r] * slope(r, j, k)).sum();
+        }
+        Some(Map {
+            transition: end.block(0..nx, 0..2 * nx),
+            offset: end.block(0..nx, 2 * nx..2 * nx + 1),
+            nodes: solved.block(0..count * nx, 0..2 * nx),
+            offsets: solved.block(0..count * nx, 2 * nx..2 * nx + 1),
+            miss: (0..nx).map(believed).collect(),
+            square,
+            slope: average,
+            width,
+        })
+    }
+
+    /// Standard deviation of the average of f because e is not quite constant, so that the way bulges by Δ/[`BULGE`] times it, and because
+    /// nodes have `moved` (mean squares).
+    fn doubt(&self, moved: &[f64]) -> Vec<f64> {
+        let nx = moved.len();
+        let off = |k: usize| self.miss[k] * (self.width / BULGE).powi(2) + moved[k];
+        (0..nx).map(|j| (0..nx).map(|k| self.slope.get(j, k).powi(2) * off(k)).sum::<f64>().sqrt()).collect()
+    }
+}
+
+/// Δ/BULGE times σ is how far the way may be off on average between two states that are known.
+const BULGE: f64 = 8.0;
+
+/// (x, e) at the beginning of each interval, given all measured states: a Kalman filter forwards, Rauch's, Tung's and Striebel's smoother
+/// backwards [Rau65].
+fn smooth(record: &Record, noise_std: &[f64], maps: &[Map]) -> Option<Vec<Matrix>> {
+    let nx = noise_std.len();
+    let noise: Vec<f64> = noise_std.iter().map(|s| s * s).collect();
+    let mut mean = Matrix::column(record.states.at(0).to_vec());
+    let mut covariance = Matrix::zeros(nx, nx);
+    // (x, e) before the end of the interval is seen, its covariance with x⁺, and x⁺ as predicted.
+    let mut steps = Vec::with_capacity(maps.len());
+    for (i, map) in maps.iter().enumerate() {
+        let joint = Matrix::column(mean.numbers.iter().copied().chain(vec![0.0; nx]).collect());
+        let mut spread = Matrix::zeros(2 * nx, 2 * nx);
+        for j in 0..nx {
+            for k in 0..nx {
+                *spread.at(j, k) = covariance.get(j, k);
+            }
+            *spread.at(nx + j, nx + j) = map.miss[j];
+        }
+        let predicted = map.transition.times(&joint).plus(1.0, &map.offset);
+        let across = spread.times(&map.transition.transposed());
+        let ahead = map.transition.times(&across);
+        // K = P (P + R)⁻¹, both symmetric.
+        let gain = ahead.clone().plus(1.0, &Matrix::diagonal(&noise)).solve(ahead.clone())?.transposed();
+        let seen = Matrix::column(record.states.at(i + 1).to_vec()).plus(-1.0, &predicted);
+        mean = predicted.clone().plus(1.0, &gain.times(&seen));
+        covariance = ahead.clone().plus(-1.0, &gain.times(&ahead));
+        for j in 0..nx {
+            for k in 0..j {
+                let both = 0.5 * (covariance.get(j, k) + covariance.get(k, j));
+                (*covariance.at(j, k), *covariance.at(k, j)) = (both, both);
+            }
+        }
+        steps.push((joint, across, ahead, predicted));
+    }
+    let mut after = mean;
+    let mut out = Vec::with_capacity(maps.len());
+    for (joint, across, ahead, predicted) in steps.into_iter().rev() {
+        let correction = ahead.solve(after.plus(-1.0, &predicted))?;
+        let joint = joint.plus(1.0, &across.times(&correction));
+        after = joint.block(0..nx, 0..1);
+        out.push(joint);
+    }
+    out.reverse();
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::Blocks;
+    use crate::random::Stream;
+    use crate::states::Controls;
+
+    /// x″ = −sin x + u with u = cos t / 2, by small steps of order 4.
+    fn swing(until: f64) -> [f64; 2] {
+        let f = |t: f64, x: [f64; 2]| [x[1], -x[0].sin() + 0.5 * t.cos()];
+        let (steps, mut x) = (2000, [1.0, 0.0]);
+        let h = until / f64::from(steps);
+        for i in 0..steps {
+            let t = h * f64::from(i);
+            let move_by = |x: [f64; 2], h: f64, k: [f64; 2]| [x[0] + h * k[0], x[1] + h * k[1]];
+            let k1 = f(t, x);
+            let k2 = f(t + 0.5 * h, move_by(x, 0.5 * h, k1));
+            let k3 = f(t + 0.5 * h, move_by(x, 0.5 * h, k2));
+            let k4 = f(t + h, move_by(x, h, k3));
+            for j in 0..2 {
+                x[j] += h / 6.0 * (k1[j] + 2.0 * (k2[j] + k3[j]) + k4[j]);
+            }
+        }
+        x
+    }
+
+    fn record(noise: f64) -> Record {
+        let mut rng = Stream::root(4).rng();
+        let times: Vec<f64> = (0..=10).map(f64::from).collect();
+        let mut states = Blocks::zeros(2, 0);
+        for (i, t) in times.iter().enumerate() {
+            let x = swing(*t);
+            let noise = if i == 0 { 0.0 } else { noise };
+            states.push(&[x[0] + noise * rng.normal(), x[1] + noise * rng.normal()]);
+        }
+        let fine: Vec<f64> = (0..=10_000).map(|i| 1e-3 * f64::from(i)).collect();
+        let values = fine.iter().map(|t| 0.5 * t.cos()).collect();
+        Record { times, states, controls: Controls::new(fine, Blocks::from_vec(values, 1)) }
+    }
+
+    /// Steps with the true f; the largest changes, and the root mean square of what nodes are off by at last.
+    fn refined(noise: f64, steps: usize) -> (Vec<f64>, f64, f64) {
+        let (record, noise_std) = (record(noise), [noise; 2]);
+        let mut path = Path::through(&record, &noise_std, 10.0);
+        let off = |path: &Path| {
+            let (mut sum, mut count) = (0.0, 0.0);
+            for (i, interval) in path.intervals.iter().enumerate() {
+                for (q, c) in interval.rule.nodes.iter().enumerate() {
+                    let x = swing(record.times[i] + c * interval.width);
+                    sum += (0..2).map(|j| (interval.states[2 * q + j] - x[j]).powi(2)).sum::<f64>();
+                    count += 2.0;
+                }
+            }
+            (sum / count).sqrt()
+        };
+        let before = off(&path);
+        let mut changes = Vec::new();
+        for _ in 0..steps {
+            let mut points = Vec::new();
+            path.add_points(2, &mut points);
+            let mut mean = Linearization::default();
+            mean.resize(2, 3, path.len());
+            for (i, z) in points.chunks_exact(3).enumerate() {
+                mean.value.at_mut(i).copy_from_slice(&[z[1], -z[0].sin() + z[2]]);
+                mean.jacobian.at_mut(i).copy_from_slice(&[0.0, 1.0, 0.0, -z[0].cos(), 0.0, 1.0]);
+            }
+            let std = vec![1e-3; 2 * path.len()];
+            let field = Field { mean: &mean, std: &std, first: 0, caution: &[1.0; 2] };
+            changes.push(path.refine(&record, &noise_std, field).unwrap().change);
+        }
+        (changes, before, off(&path))
+    }
+
+    #[test]
+    fn with_the_true_f_the_way_is_the_true_one() {
+        let (changes, before, after) = refined(1e-6, 5);
+        assert!(before > 1e-3, "a curve in time is off by {before}");
+        assert!(changes[4] < 1e-6 && changes[1] < 0.2 * changes[0], "{changes:?}");
+        // What is left is that of five nodes in an interval of a second: 2e-5.
+        assert!(after < 1e-4 && after < 0.1 * before, "{after}");
+    }
+
+    #[test]
+    fn noise_of_states_is_smoothed_away() {
+        let (_, _, after) = refined(0.05, 5);
+        assert!(after < 0.6 * 0.05, "{after}");
+    }
+}
