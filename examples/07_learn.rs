@@ -10,7 +10,6 @@ use ocorl::learn::{Learner, Settings};
 use ocorl::plant::{Plant, SimulatedPlant};
 use ocorl::random::Stream;
 use ocorl::system::Benchmark;
-use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pendulum = Benchmark::find("pendulum")?;
@@ -19,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let stream = Stream::root(0);
     let mut plant = SimulatedPlant::new(pendulum.task.clone(), pendulum.dynamics(), stream);
-    let first_control = Arc::new(pendulum.first_control);
+    let first_control = pendulum.first_control.clone();
     let mut learner = Learner::new(pendulum.task.clone(), first_control, settings.clone(), stream)?;
 
     println!("episode  planned     cost  measured at");

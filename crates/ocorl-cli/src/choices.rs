@@ -39,8 +39,7 @@ pub(crate) fn config(arguments: &Choices, system: &System) -> Result<Config, Fai
         .explore
         .as_deref()
         .map(|name| known("exploration", name, &Exploration::ALL.map(Exploration::name)));
-    let mut config = Config::of(system)?;
-    config.load(&arguments.settings)?;
+    let mut config = system.config(&arguments.settings)?;
     for (path, value) in &arguments.set {
         config.set(path, value)?;
     }

@@ -3,7 +3,7 @@
 use ocorl::baseline::BaselineError;
 use ocorl::learn::LearnError;
 use ocorl::simulate::Outcome;
-use ocorl::system::{Benchmark, BenchmarkError, Quantity, UnknownSystem};
+use ocorl::system::{BenchmarkError, Quantity, Text, UnknownSystem};
 use ocorl_study::cell::unknown_system;
 use ocorl_study::mistake::{Mistake, nearest};
 use ocorl_study::sweep::SweepError;
@@ -33,7 +33,7 @@ pub(crate) struct Failure {
     /// What failed, in one line.
     message: String,
     /// Labelled lines below it: cause, note, ...
-    details: Vec<(&'static str, String)>,
+    details: Vec<(Text, String)>,
     /// What to do now.
     hint: Option<String>,
     /// What goes to standard output all the same, if anything: the part that did succeed.
@@ -86,8 +86,8 @@ impl Failure {
     }
 
     /// A labelled line.
-    pub(crate) fn detail(mut self, label: &'static str, text: impl Into<String>) -> Self {
-        self.details.push((label, text.into()));
+    pub(crate) fn detail(mut self, label: impl Into<Text>, text: impl Into<String>) -> Self {
+        self.details.push((label.into(), text.into()));
         self
     }
 
@@ -119,7 +119,7 @@ impl Failure {
     pub(crate) fn json(&self) -> Value {
         let mut document = json!({ "error": self.message, "hint": self.hint, "exit_code": self.code });
         for (label, detail) in &self.details {
-            document[*label] = json!(detail);
+            document[&**label] = json!(detail);
         }
         document
     }
@@ -155,7 +155,8 @@ impl From<UnknownSystem> for Failure {
 
 impl From<Mistake> for Failure {
     fn from(mistake: Mistake) -> Self {
-        Failure { details: mistake.details, hint: mistake.hint, ..Failure::usage(mistake.message) }
+        let details = mistake.details.into_iter().map(|(label, text)| (label.into(), text)).collect();
+        Failure { details, hint: mistake.hint, ..Failure::usage(mistake.message) }
     }
 }
 
@@ -200,8 +201,7 @@ impl From<BaselineError> for Failure {
         match error {
             BaselineError::Benchmark(error) => error.into(),
             BaselineError::Setting { .. } => Failure::usage(error.to_string()),
-            BaselineError::Run { system, outcome: outcome @ Outcome::LimitHit { .. } } => {
-                let states = Benchmark::find(system).map(|b| b.task.states).unwrap_or_default();
+            BaselineError::Run { system, states, outcome: outcome @ Outcome::LimitHit { .. } } => {
                 Failure::badly(format!("the run of {system} ended early: {}", ending(&states, &outcome)))
                     .detail("note", "limits of states end a run; the planner does not keep away from them")
             }

@@ -35,7 +35,7 @@ const HELP: &str = "{about}\n\n{before-help}{usage-heading} {usage}\n\n{all-args
 /// Learns to control continuous-time systems from few measurements, and finds their best control.
 #[derive(Parser)]
 #[command(name = "ocorl", version, color = clap::ColorChoice::Never, max_term_width = 100)]
-#[command(help_template = HELP)]
+#[command(help_template = "{about}\n\n{before-help}{all-args}")]
 #[command(before_help = "\
 Examples:
   ocorl run pendulum         learn to swing it up, from ten measurements an episode

@@ -89,7 +89,8 @@ ocorl optimal changes them: --start theta=VALUE, --limit torque=LOW:HIGH, --set 
 fn list_as_json_names_every_system() {
     let all = documents(&["list"]);
     let names: Vec<&str> = all.iter().map(|d| d["system"].as_str().expect("a name")).collect();
-    let known: Vec<&str> = ocorl::system::Benchmark::all().iter().map(|b| b.name).collect();
+    let benchmarks = ocorl::system::Benchmark::all();
+    let known: Vec<&str> = benchmarks.iter().map(|b| &*b.name).collect();
     assert_eq!(names, known);
     assert_eq!(all[2]["states"][0]["unit"], "rad");
     assert_eq!(all[2]["inputs"][0]["limits"], serde_json::json!([null, null]));

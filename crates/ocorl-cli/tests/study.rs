@@ -1,5 +1,7 @@
 //! Runs `ocorl study` and `ocorl rig` as an engineer would, for days; and ends them as a power cut would.
 
+#![allow(clippy::print_stdout, reason = "the long version says what it did")]
+
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -49,8 +49,8 @@ fn main() {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-    println!("tell of 10: p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms", at(0.5), at(0.99), at(1.0));
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+    println!("tell of 10: p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms", at(50), at(99), at(100));
     drop(study);
     let size = std::fs::metadata(folder.path().join("study.db")).unwrap().len();
     let mut opened: Vec<f64> = (0..5)

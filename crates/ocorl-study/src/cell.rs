@@ -177,7 +177,7 @@ impl Cell {
         }
         let settings = config.settings;
         Trial::new(&benchmark, settings.clone(), self.seed, 0.0)
-            .map_err(|error| Mistake::new(error.to_string()).detail("system", benchmark.name))?;
+            .map_err(|error| Mistake::new(error.to_string()).detail("system", &*benchmark.name))?;
         Ok(Prepared { benchmark, settings })
     }
 
@@ -218,7 +218,7 @@ impl std::fmt::Display for Cell {
 /// Nobody knows this system; the nearest name is.
 pub fn unknown_system(name: &str) -> Mistake {
     let known = Benchmark::all();
-    let names = known.iter().flat_map(|b| [b.name].into_iter().chain(b.aliases.iter().copied()));
+    let names = known.iter().flat_map(|b| [&*b.name].into_iter().chain(b.aliases.iter().copied()));
     Mistake::new(format!("no system '{name}'")).suggest(name, names, "ocorl list")
 }
 
@@ -271,7 +271,7 @@ impl Laboratory {
 
     /// Computed by the first who asks; others wait for it.
     fn known(&self, benchmark: &Benchmark, settings: &Settings) -> Result<Known, String> {
-        let mut key = benchmark.name.to_owned();
+        let mut key = benchmark.name.to_string();
         let _ = write!(key, " {:?} {:?}", settings.initial_states, settings.holds(settings.episodes - 1));
         let entry = match self.known.lock() {
             Ok(mut all) => all.entry(key).or_default().clone(),

@@ -1,7 +1,6 @@
 //! The settings of a run: defaults, then a file, then options; every key is known, every change remembered.
 
 use crate::mistake::{Mistake, Place, nearest};
-use crate::system::System;
 use ocorl::learn::Settings;
 use ocorl::system::Benchmark;
 use serde_json::Value as Json;
@@ -39,6 +38,8 @@ pub struct Config {
     /// What holds now.
     pub settings: Settings,
     system: String,
+    /// Whether files of settings come with the program.
+    shipped: bool,
     document: Table,
     known: Vec<String>,
     set: BTreeSet<String>,
@@ -54,29 +55,22 @@ struct Change {
 impl Config {
     /// What holds if nothing is said.
     pub fn new(b: &Benchmark) -> Result<Self, Mistake> {
-        Config::starting(b.name, Settings::for_benchmark(b))
+        Ok(Config { shipped: true, ..Config::of(&b.name, Settings::for_benchmark(b))? })
     }
 
-    /// The same for a system that may be one of somebody's own.
-    pub fn of(system: &System) -> Result<Self, Mistake> {
-        match &system.truth {
-            Some(b) if system.file.is_none() => Config::new(b),
-            _ => Config::starting(&system.name, system.settings.clone()),
-        }
-    }
-
-    fn starting(system: &str, settings: Settings) -> Result<Self, Mistake> {
+    /// The same for a system that does not come with the program.
+    pub fn of(system: &str, settings: Settings) -> Result<Self, Mistake> {
         let broken =
             |error: &dyn std::fmt::Display| Mistake::new(format!("settings without a form: {error}"));
         let mut known = Vec::new();
         leaves("", &serde_json::to_value(&settings).map_err(|error| broken(&error))?, &mut known);
         let document = Table::try_from(&settings).map_err(|error| broken(&error))?;
-        Ok(Config { settings, system: system.into(), document, known, set: BTreeSet::new() })
+        Ok(Config { settings, system: system.into(), shipped: false, document, known, set: BTreeSet::new() })
     }
 
     /// Takes over `default`, `reference` or a file.
     pub fn load(&mut self, name: &str) -> Result<(), Mistake> {
-        let shipped = SHIPPED.iter().find(|(system, ..)| *system == self.system);
+        let shipped = SHIPPED.iter().find(|(system, ..)| self.shipped && *system == self.system);
         match (name, shipped) {
             ("default", Some((system, ours, _))) => {
                 self.take(ours, &format!("studies/settings/{system}.toml"))
@@ -108,9 +102,17 @@ impl Config {
                 .detail("place", place.to_string())
                 .detail("cause", error.message().split_whitespace().collect::<Vec<_>>().join(" "))
         })?;
-        let place = |path: &str| Some(Place::at(file, text, offset(text, path)));
+        self.take_table(table, &|path: &str| Some(Place::at(file, text, offset(text, path))))
+    }
+
+    /// Takes over a table of settings; `place` says where each stands.
+    pub(crate) fn take_table(
+        &mut self,
+        table: Table,
+        place: &dyn Fn(&str) -> Option<Place>,
+    ) -> Result<(), Mistake> {
         let mut changes = Vec::new();
-        self.flatten("", Value::Table(table), &place, &mut changes)?;
+        self.flatten("", Value::Table(table), place, &mut changes)?;
         changes.into_iter().try_for_each(|change| self.apply(change))
     }
 
@@ -124,6 +126,11 @@ impl Config {
         let mut changes = Vec::new();
         self.flatten(path, value, &|_| None, &mut changes)?;
         changes.into_iter().try_for_each(|change| self.apply(change))
+    }
+
+    /// Whether there is a setting or a section of this name.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.known.iter().any(|known| known.split('.').next() == Some(name))
     }
 
     /// Whether somebody asked for it.
@@ -278,7 +285,7 @@ fn located(failure: Mistake, place: Option<Place>) -> Mistake {
 }
 
 /// Where in `text` the last key of `path` stands.
-fn offset(text: &str, path: &str) -> Option<usize> {
+pub(crate) fn offset(text: &str, path: &str) -> Option<usize> {
     let table = DeTable::parse(text).ok()?;
     let mut table = table.get_ref();
     let mut keys = path.split('.').peekable();
@@ -305,10 +312,10 @@ mod tests {
     #[test]
     fn every_shipped_file_is_understood_and_every_system_of_the_paper_has_two() {
         for b in Benchmark::all() {
-            let mut ours = config(b.name);
+            let mut ours = config(&b.name);
             ours.load("default").unwrap();
             ours.settings.validate(&b.task).unwrap();
-            let mut theirs = config(b.name);
+            let mut theirs = config(&b.name);
             let found = theirs.load("reference");
             assert_eq!(found.is_ok(), b.published.is_some(), "{}", b.name);
             if found.is_ok() {

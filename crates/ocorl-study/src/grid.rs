@@ -116,7 +116,7 @@ impl Grid {
         })?;
         let systems = match written.systems {
             Systems::Word(word) if word == "paper" => {
-                Benchmark::of_the_paper().iter().map(|b| b.name.to_owned()).collect()
+                Benchmark::of_the_paper().iter().map(|b| b.name.to_string()).collect()
             }
             Systems::Word(name) => vec![name],
             Systems::List(names) => names,
@@ -188,7 +188,7 @@ impl Grid {
         let mut cells = Vec::new();
         for system in &self.systems {
             // An alias is the same system.
-            let system = Benchmark::find(system).map_or(system.clone(), |b| b.name.to_owned());
+            let system = Benchmark::find(system).map_or(system.clone(), |b| b.name.into_owned());
             for settings in &self.settings {
                 for set in &combinations {
                     for &seed in &self.seeds {

@@ -33,8 +33,11 @@ impl Known {
             given => given,
         };
         // In discrete time as many holds as at the end of learning.
-        let baselines =
-            BaselineSettings { holds: settings.holds(settings.episodes - 1), ..BaselineSettings::default() };
+        let baselines = BaselineSettings {
+            holds: settings.holds(settings.episodes - 1),
+            period: benchmark.settings.tracking_period,
+            ..BaselineSettings::default()
+        };
         let weight = benchmark.table_scale() / starts.len() as f64;
         let mut mean = Known { continuous: 0.0, tracked: 0.0, held_as_printed: 0.0, held: 0.0, holds: 0 };
         for start in starts {

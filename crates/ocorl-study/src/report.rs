@@ -6,7 +6,7 @@ use crate::statistics::{mean, median, sample_std};
 use crate::sweep::About;
 use crate::table1::{STRATEGIES, Table1};
 use crate::threads::Timing;
-use ocorl::system::Benchmark;
+use ocorl::system::{Benchmark, Text};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -384,6 +384,6 @@ fn origin(study: &str, studied: &Studied) -> String {
     )
 }
 
-fn title(system: &str) -> &str {
-    Benchmark::find(system).map_or(system, |b| b.title)
+fn title(system: &str) -> Text {
+    Benchmark::find(system).map_or_else(|_| system.to_owned().into(), |b| b.title)
 }

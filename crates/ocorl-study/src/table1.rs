@@ -5,7 +5,7 @@ use crate::results::{Group, Results};
 use crate::statistics::{mean, sample_std};
 use crate::tidy::Tidy;
 use ocorl::learn::Strategy;
-use ocorl::system::{Benchmark, Cell as PaperCell, Published};
+use ocorl::system::{Benchmark, Cell as PaperCell, Published, Text};
 use std::fmt::Write;
 
 /// The strategies of the table, in its order.
@@ -33,9 +33,9 @@ pub struct Table1 {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Its name.
-    pub system: &'static str,
+    pub system: Text,
     /// Its name as the table prints it.
-    pub title: &'static str,
+    pub title: Text,
     /// The paper's row.
     pub paper: Published,
     /// Ours with the true model.
@@ -137,11 +137,11 @@ impl Table1 {
                 of(STRATEGIES[2], paper.equidistant),
             ];
             let known = groups.iter().filter(|group| group.cell.system == b.name).find_map(Group::known);
-            Some(Row { system: b.name, title: b.title, paper, known, learned })
+            Some(Row { system: b.name.clone(), title: b.title.clone(), paper, known, learned })
         };
         let wanted = results.systems();
         let systems = Benchmark::of_the_paper();
-        Table1 { rows: systems.iter().filter(|b| wanted.contains(&b.name)).filter_map(row).collect() }
+        Table1 { rows: systems.iter().filter(|b| wanted.contains(&&*b.name)).filter_map(row).collect() }
     }
 
     /// How many learned cells reach the paper's, of how many.
@@ -161,7 +161,7 @@ impl Table1 {
         for row in &self.rows {
             let known = |of: fn(&Known) -> f64| three(row.known.as_ref().map(of));
             let mut line = vec![
-                row.title.to_owned(),
+                row.title.to_string(),
                 two(row.paper.continuous),
                 known(|k| k.continuous),
                 two(row.paper.held),
@@ -225,7 +225,7 @@ impl Table1 {
         let count =
             |of: fn(&Learned) -> usize| rows.iter().map(move |(.., l)| Some(of(l))).collect::<Vec<_>>();
         Tidy::default()
-            .text("system", rows.iter().map(|(r, ..)| Some(r.system)))
+            .text("system", rows.iter().map(|(r, ..)| Some(&*r.system)))
             .text("strategy", rows.iter().map(|(_, s, _)| Some(s.name())))
             .number("paper_continuous", rows.iter().map(|(r, ..)| Some(r.paper.continuous)))
             .number("continuous", known(|k| k.continuous))

@@ -14,7 +14,7 @@ use crate::plan::{
 };
 use crate::random::Stream;
 use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, Tolerance};
-use crate::system::{Benchmark, BenchmarkError};
+use crate::system::{Benchmark, BenchmarkError, Quantity, Text};
 use crate::track::{Feedback, Hold, LadderSettings, MpcSettings, Reference, mpc, replan};
 
 /// Least integration steps in a hold, however coarse the plan.
@@ -106,7 +106,7 @@ pub enum BaselineError {
     #[error("no plan was found for {system}: {source}")]
     Plan {
         /// The system.
-        system: &'static str,
+        system: Text,
         /// Why.
         source: PlanError,
     },
@@ -114,7 +114,9 @@ pub enum BaselineError {
     #[error("the run of {system} ended early: {outcome}")]
     Run {
         /// The system.
-        system: &'static str,
+        system: Text,
+        /// Its states, for a message.
+        states: Vec<Quantity>,
         /// How.
         outcome: Outcome,
     },
@@ -124,8 +126,18 @@ pub enum BaselineError {
 pub fn all(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Baselines, BaselineError> {
     check(benchmark, settings)?;
     let mut continuous = continuous(benchmark, settings, &[])?;
-    let held_reference = held_as_reference(benchmark, settings)?;
-    let held = held(benchmark, settings, &[&continuous.plan, &held_reference.plan])?;
+    let held_reference = held_as_reference(benchmark, settings);
+    // Its Euler steps may be too long for a system that is not the authors'; then there is only the better hold.
+    let (held, held_reference) = match held_reference {
+        Err(BaselineError::Plan { .. }) if benchmark.published.is_none() => {
+            let held = held(benchmark, settings, &[&continuous.plan])?;
+            (held.clone(), held)
+        }
+        found => {
+            let found = found?;
+            (self::held(benchmark, settings, &[&continuous.plan, &found.plan])?, found)
+        }
+    };
     if held.cost < continuous.plan.cost {
         // Free control can do at least what a hold does: the plan is in a poor valley, the hold in a better one.
         continuous = self::continuous(benchmark, settings, &[&held.plan])?;
@@ -168,7 +180,7 @@ fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings, seeds: &[&Plan]
     let grid = uniform_grid(benchmark.task.horizon, coarse);
     let mut starts: Vec<Start> = seeds.iter().map(|plan| plan.resampled(&grid)).collect();
     starts.push(Start::constant(safe, coarse));
-    let stream = Stream::root(settings.seed).child("baseline").child(benchmark.name);
+    let stream = Stream::root(settings.seed).child("baseline").child(&benchmark.name);
     starts.extend((0..3).map(|i| Start::random(safe, 0.1, 2.0, coarse, &mut stream.index(i).rng())));
     let task = &benchmark.task;
     let solve = |intervals: usize, starts: &[Start], limit: usize| {
@@ -229,7 +241,7 @@ pub fn held(
     let problem = Problem { transcription, ..Problem::of(task, &times) };
     let mut starts: Vec<Start> = seeds.iter().map(|plan| plan.resampled(&times)).collect();
     starts.push(Start::constant(&task.safe_control, holds));
-    let stream = Stream::root(settings.seed).child("held").child(benchmark.name);
+    let stream = Stream::root(settings.seed).child("held").child(&benchmark.name);
     starts.extend(
         (0..4).map(|i| Start::random(&task.safe_control, 0.3, 2.0, holds, &mut stream.index(i).rng())),
     );
@@ -254,7 +266,11 @@ fn run(benchmark: &Benchmark, policy: &mut dyn Policy) -> Result<Run, BaselineEr
     let run = simulator.run(benchmark.dynamics().as_mut(), policy, &Experiment::of(&benchmark.task));
     match run.outcome {
         Outcome::Completed => Ok(run),
-        outcome => Err(BaselineError::Run { system: benchmark.name, outcome }),
+        outcome => Err(BaselineError::Run {
+            system: benchmark.name.clone(),
+            states: benchmark.task.states.clone(),
+            outcome,
+        }),
     }
 }
 
@@ -263,7 +279,7 @@ fn holds(benchmark: &Benchmark, settings: &BaselineSettings) -> usize {
 }
 
 fn no_plan(benchmark: &Benchmark, source: PlanError) -> BaselineError {
-    BaselineError::Plan { system: benchmark.name, source }
+    BaselineError::Plan { system: benchmark.name.clone(), source }
 }
 
 fn check(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<(), BaselineError> {

@@ -8,6 +8,7 @@
 //! | [`linalg`] | points in columns, small dense algebra |
 //! | [`random`] | named random streams |
 //! | [`system`] | dynamics, costs, tasks; the benchmark systems, one file each |
+//! | [`expression`] | equations and costs as text, with exact derivatives |
 //! | [`simulate`] | integrators, policies, closed-loop runs with one typed outcome each |
 //! | [`measurements`] | the data: states and controls with measured derivatives |
 //! | [`model`] | what is known of f: Gaussian processes with Jacobians, calibrated confidence, function samples |
@@ -34,6 +35,7 @@ pub mod check;
 pub mod dual;
 pub mod event;
 pub mod explore;
+pub mod expression;
 pub mod learn;
 pub mod linalg;
 pub mod measurements;

@@ -8,7 +8,6 @@ use ocorl::plant::{Executed, Leg, Plant, Reading, SimulatedPlant};
 use ocorl::random::Stream;
 use ocorl::simulate::Outcome;
 use ocorl::system::{Benchmark, Dynamics};
-use std::sync::Arc;
 
 /// Fast settings: a coarse grid, few candidates.
 fn quick(b: &Benchmark) -> Settings {
@@ -32,7 +31,7 @@ fn find(name: &str) -> Benchmark {
 }
 
 fn learner(b: &Benchmark, settings: Settings) -> Learner {
-    let first = Arc::new(b.first_control);
+    let first = b.first_control.clone();
     Learner::new(b.task.clone(), first, settings, Stream::root(1)).expect("sound settings")
 }
 

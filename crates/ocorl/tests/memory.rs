@@ -1,14 +1,15 @@
 //! A learner made again from what was written down of it goes on as if nothing had happened, to the last bit.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use ocorl::explore::Exploration;
 use ocorl::learn::{Learner, Memory, Settings, Strategy};
 use ocorl::plant::{Executed, Plant, SimulatedPlant};
 use ocorl::random::Stream;
 use ocorl::system::Benchmark;
-use std::sync::Arc;
 
 fn learner(b: &Benchmark, settings: &Settings) -> Learner {
-    let first = Arc::new(b.first_control);
+    let first = b.first_control.clone();
     Learner::new(b.task.clone(), first, settings.clone(), Stream::root(3)).unwrap()
 }
 

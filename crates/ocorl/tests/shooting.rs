@@ -96,7 +96,7 @@ fn true_systems_are_planned_as_by_rollouts() {
             let by_rollout = plan(f.as_mut(), &problem, start.guess(), ForwardPass::Rollout);
             let in_batches = plan(f.as_mut(), &problem, start.guess(), ForwardPass::Batch);
             assert_eq!(in_batches.outcome, Outcome::Converged, "{}", b.name);
-            assert_same_cost(&in_batches, &by_rollout, b.name);
+            assert_same_cost(&in_batches, &by_rollout, &b.name);
             let again = rolled_out(f.as_mut(), &problem, &in_batches);
             assert!((again - in_batches.cost).abs() <= 1e-9 * (1.0 + again), "{}", b.name);
         }
@@ -129,7 +129,7 @@ fn no_plan_costs_more_than_its_start_or_leaves_the_state_bounds() {
         let times = uniform_grid(b.task.horizon, 50);
         let problem = Problem { state_bounds: Some(&b.task.state_bounds), ..Problem::of(&b.task, &times) };
         for trial in 0..4 {
-            let mut rng = Stream::root(12).child(b.name).index(trial).rng();
+            let mut rng = Stream::root(12).child(&b.name).index(trial).rng();
             let start = Start::random(&b.task.safe_control, 0.5, 2.0, 50, &mut rng);
             let mut f = b.dynamics();
             let nothing = Settings { max_iterations: 0, ..Settings::default() };

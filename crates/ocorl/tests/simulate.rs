@@ -81,7 +81,7 @@ fn the_running_cost_is_integrated_with_the_state() {
 #[test]
 fn nine_systems_are_within_ten_tolerances_of_a_run_at_1e_12() {
     for b in Benchmark::of_the_paper() {
-        let first = b.first_control;
+        let first = &b.first_control;
         let run = |tolerance: f64| {
             let mut policy = Law(move |t: f64, x: &[f64], u: &mut [f64]| first(t, x, u));
             Simulator::new(tolerance).run(b.dynamics().as_mut(), &mut policy, &Experiment::of(&b.task))

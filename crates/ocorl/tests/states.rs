@@ -8,7 +8,6 @@ use ocorl::random::Stream;
 use ocorl::simulate::{Outcome, Trajectory};
 use ocorl::states::{self, Method};
 use ocorl::system::Benchmark;
-use std::sync::Arc;
 
 fn find(name: &str) -> Benchmark {
     Benchmark::find(name).expect("a benchmark")
@@ -37,7 +36,7 @@ fn trial(b: &Benchmark, settings: Settings) -> Vec<Record> {
 }
 
 fn learner(b: &Benchmark, settings: Settings) -> Learner {
-    let first = Arc::new(b.first_control);
+    let first = b.first_control.clone();
     Learner::new(b.task.clone(), first, settings, Stream::root(1)).expect("sound settings")
 }
 

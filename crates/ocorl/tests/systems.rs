@@ -26,7 +26,7 @@ fn jacobians_agree_with_central_differences() {
         // Euler angles are singular at φ = ±π/2, where differences are worthless: stay away from there.
         let scales = if b.name == "quadrotor-3d" { [0.05, 0.1, 0.3] } else { [0.1, 0.5, 1.0] };
         for (i, scale) in scales.into_iter().enumerate() {
-            let mut rng = Stream::root(0).child(b.name).index(i).rng();
+            let mut rng = Stream::root(0).child(&b.name).index(i).rng();
             check::dynamics(b.dynamics().as_mut(), scale, &mut rng)
                 .unwrap_or_else(|e| panic!("{}: {e}", b.name));
         }
@@ -36,7 +36,7 @@ fn jacobians_agree_with_central_differences() {
 #[test]
 fn costs_agree_with_central_differences() {
     for b in Benchmark::all() {
-        let mut rng = Stream::root(1).child(b.name).rng();
+        let mut rng = Stream::root(1).child(&b.name).rng();
         check::cost(b.task.cost.as_ref(), 1.0, &mut rng).unwrap_or_else(|e| panic!("{}: {e}", b.name));
     }
 }

@@ -1,5 +1,7 @@
 //! What a measurement is worth, against draws of f and against the model that really has been told.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use ocorl::explore::Exploration;
 use ocorl::learn::{Intention, Learner, Settings};
 use ocorl::linalg::Points;
@@ -11,14 +13,13 @@ use ocorl::simulate::{Experiment, Simulator};
 use ocorl::system::Benchmark;
 use ocorl::theory::worth;
 use ocorl::track::{Feedback, LadderSettings, Reference};
-use std::sync::Arc;
 
 /// A learner after two episodes, and its third plan.
 fn learned(b: &Benchmark) -> (Learner, Intention) {
     let mut settings = Settings { explore: Exploration::Mean, ..Settings::for_benchmark(b) };
     settings.excitation.scale = 100.0;
     let mut learner =
-        Learner::new(b.task.clone(), Arc::new(b.first_control), settings, Stream::root(2)).unwrap();
+        Learner::new(b.task.clone(), b.first_control.clone(), settings, Stream::root(2)).unwrap();
     let mut plant = SimulatedPlant::new(b.task.clone(), b.dynamics(), Stream::root(2));
     for _ in 0..2 {
         let mut proposal = learner.propose(&mut ());

@@ -4,7 +4,7 @@ use crate::Manners;
 use crate::errors::Failure;
 use crate::table::{Align, Table, wrap};
 use crate::terminal::{Answer, json};
-use ocorl::system::{Benchmark, Bounds, Parameter, Quantity};
+use ocorl::system::{Benchmark, Bounds, Parameter, Quantity, Text};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
-    let find = |name: &String| Benchmark::find(name).map_err(Failure::from);
+    let find = |name: &String| super::known_system(name);
     let chosen: Vec<Benchmark> = arguments.systems.iter().map(find).collect::<Result<_, _>>()?;
     if manners.json {
         let all = if chosen.is_empty() { Benchmark::all() } else { chosen };
@@ -94,13 +94,15 @@ fn details(b: &Benchmark) -> String {
         }
     }
     for (i, p) in b.parameters.iter().enumerate() {
-        table.row([if i == 0 { "parameter" } else { "" }, p.name, p.unit, &short(p.value), "", ""]);
+        table.row([if i == 0 { "parameter" } else { "" }, &p.name, &p.unit, &short(p.value), "", ""]);
     }
     table.row(["horizon", "T", b.time_unit(), &short(t.horizon), "", ""]);
     text += &table.text();
-    let (state, input, parameter) = (&t.states[0].name, &t.controls[0].name, b.parameters[0].name);
-    let options =
-        format!("--start {state}=VALUE, --limit {input}=LOW:HIGH, --set {parameter}=VALUE, --horizon T");
+    let mut options = format!("--start {}=VALUE, --limit {}=LOW:HIGH", t.states[0].name, t.controls[0].name);
+    if let Some(parameter) = b.parameters.first() {
+        let _ = write!(options, ", --set {}=VALUE", parameter.name);
+    }
+    options += ", --horizon T";
     text + "\nocorl optimal changes them: " + &options + "\n"
 }
 
@@ -125,9 +127,9 @@ fn with_unit(value: f64, unit: &str) -> String {
 /// Everything, for programs.
 #[derive(Serialize)]
 struct Document {
-    system: &'static str,
-    title: &'static str,
-    summary: &'static str,
+    system: Text,
+    title: Text,
+    summary: Text,
     aliases: &'static [&'static str],
     in_paper: bool,
     horizon: f64,
@@ -163,12 +165,16 @@ impl Document {
             };
             quantities.iter().enumerate().map(entry).collect()
         };
-        let parameter =
-            |p: &Parameter| Entry { name: p.name.into(), unit: p.unit.into(), value: p.value, limits: None };
+        let parameter = |p: &Parameter| Entry {
+            name: p.name.to_string(),
+            unit: p.unit.to_string(),
+            value: p.value,
+            limits: None,
+        };
         Document {
-            system: b.name,
-            title: b.title,
-            summary: b.summary,
+            system: b.name.clone(),
+            title: b.title.clone(),
+            summary: b.summary.clone(),
             aliases: b.aliases,
             in_paper: b.published.is_some(),
             horizon: t.horizon,

@@ -1,9 +1,11 @@
 //! The commands, one file each.
 
+mod check;
 mod control;
 mod export;
 mod figure;
 mod list;
+mod new;
 mod optimal;
 mod results;
 mod rig;
@@ -15,6 +17,8 @@ mod table;
 use crate::Manners;
 use crate::errors::Failure;
 use crate::terminal::Answer;
+use ocorl::system::Benchmark;
+use ocorl_study::system::System;
 
 /// What can be asked.
 #[derive(clap::Subcommand)]
@@ -27,6 +31,10 @@ pub(crate) enum Command {
     Rig(rig::Arguments),
     /// Show the systems there are, or all about some of them
     List(list::Arguments),
+    /// Write a file that describes a system of your own
+    New(new::Arguments),
+    /// Look over a file that describes a system
+    Check(check::Arguments),
     /// Reproduce the paper's Table 1
     Table(Box<table::Arguments>),
     /// Draw the paper's figures, and others
@@ -43,6 +51,21 @@ pub(crate) enum Command {
     Optimal(Box<optimal::Arguments>),
 }
 
+/// The system that is called so, or that the file describes; its equations must be known.
+fn known_system(name: &str) -> Result<Benchmark, Failure> {
+    truth(System::find(name)?)
+}
+
+/// The equations of a system.
+fn truth(system: System) -> Result<Benchmark, Failure> {
+    let System { name, truth, .. } = system;
+    truth.ok_or_else(|| {
+        Failure::usage(format!("{name} has no equations: only its hardware can be run"))
+            .detail("cause", "its file has no section [equations]")
+            .hint("learn on hardware, episode by episode: ocorl study new")
+    })
+}
+
 /// Carries out a command.
 pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure> {
     match command {
@@ -55,6 +78,8 @@ pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure
         Command::Sweep(arguments) => sweep::run(arguments, manners),
         Command::Control(arguments) => control::run(arguments, manners),
         Command::Export(arguments) => export::run(arguments, manners),
+        Command::New(arguments) => new::run(arguments, manners),
+        Command::Check(arguments) => check::run(arguments, manners),
         Command::List(arguments) => list::run(arguments, manners),
         Command::Optimal(arguments) => optimal::run(arguments, manners),
     }

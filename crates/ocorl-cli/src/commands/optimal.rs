@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
 
 /// The systems asked for, changed as asked, and whether they were.
 fn problems(arguments: &Arguments) -> Result<Vec<(Benchmark, bool)>, Failure> {
-    let find = |name: &String| Benchmark::find(name).map_err(Failure::from);
+    let find = |name: &String| super::known_system(name);
     if arguments.systems.is_empty() && !arguments.all {
         return Err(Failure::usage("no system given")
             .hint("as in: ocorl optimal pendulum, or: ocorl optimal --all; see: ocorl list"));
@@ -165,8 +165,9 @@ fn problems(arguments: &Arguments) -> Result<Vec<(Benchmark, bool)>, Failure> {
 
 /// Carries the options over to the system; their order does not matter, so all are checked at the end.
 fn change(b: &mut Benchmark, problem: &Problem) -> Result<(), Failure> {
-    let (system, position) =
-        (b.name, |quantities: &[Quantity], name: &str| quantities.iter().position(|q| q.name == name));
+    let (system, position) = (b.name.clone(), |quantities: &[Quantity], name: &str| {
+        quantities.iter().position(|q| q.name == name)
+    });
     if let Some(horizon) = problem.horizon {
         b.task.horizon = horizon;
     }
@@ -194,7 +195,7 @@ fn change(b: &mut Benchmark, problem: &Problem) -> Result<(), Failure> {
     }
     for (name, value) in &problem.set {
         let quantity = position(&b.task.states, name).or(position(&b.task.controls, name));
-        match b.parameters.iter_mut().find(|p| p.name == name) {
+        match b.parameters.iter_mut().find(|p| p.name == *name) {
             Some(parameter) => parameter.value = *value,
             None if quantity.is_some() => {
                 return Err(Failure::usage(format!(
@@ -249,8 +250,9 @@ fn solve(
     let pool = threads("--jobs", jobs)?;
     let one = |(benchmark, changed): (Benchmark, bool)| {
         let begin = Instant::now();
-        let result = baseline::all(&benchmark, settings).map_err(Failure::from);
-        progress.finished(benchmark.name);
+        let settings = BaselineSettings { period: benchmark.settings.tracking_period, ..settings.clone() };
+        let result = baseline::all(&benchmark, &settings).map_err(Failure::from);
+        progress.finished(&benchmark.name);
         Solved { benchmark, changed, result, seconds: begin.elapsed().as_secs_f64() }
     };
     Ok(pool.install(|| problems.into_par_iter().map(one).collect()))
@@ -270,14 +272,14 @@ fn draw(path: &Path, solved: &[Solved]) -> Result<(), Failure> {
 
 /// One failure for all that failed. Programs get the rest as its `results`, people as the table.
 fn failed(solved: &[Solved], output: Option<&str>, manners: Manners) -> Option<Failure> {
-    let failures: Vec<(&'static str, &Failure)> =
-        solved.iter().filter_map(|s| Some((s.benchmark.name, s.result.as_ref().err()?))).collect();
+    let failures: Vec<(&str, &Failure)> =
+        solved.iter().filter_map(|s| Some((&*s.benchmark.name, s.result.as_ref().err()?))).collect();
     let mut failure = match failures.as_slice() {
         [] => return None,
         [(_, failure)] if solved.len() == 1 => (*failure).clone(),
         several => {
             let all = Failure::badly(format!("{} of {} systems failed", several.len(), solved.len()));
-            several.iter().fold(all, |all, (name, failure)| all.detail(name, failure.message()))
+            several.iter().fold(all, |all, (name, failure)| all.detail((*name).to_owned(), failure.message()))
         }
     };
     failure.output = output.map(|text| if manners.json { failure.json_with(text) } else { text.to_owned() });

@@ -33,8 +33,8 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
     let mut screen = Screen::new(manners);
     let system = System::find(&arguments.system)?;
-    let b = known(&system)?;
     let config = config(&arguments.choices, &system)?;
+    let b = super::truth(system.clone())?;
     if arguments.print_config {
         let text = if manners.json { json(&config.settings) } else { config.text() };
         return Ok(text.into());
@@ -78,14 +78,6 @@ fn keep(
             opened => return Ok((at, opened?)),
         }
     }
-}
-
-/// The equations: what is simulated.
-fn known(system: &System) -> Result<Benchmark, Failure> {
-    system.truth.clone().ok_or_else(|| {
-        Failure::usage(format!("nobody knows the equations of '{}'", system.name))
-            .hint("on hardware: ocorl study new FOLDER --system FILE")
-    })
 }
 
 /// Shows what the job tells until it ends or somebody asks to stop.

@@ -20,7 +20,13 @@ pub(super) fn new_learner(system: &System, created: &Created) -> Result<Learner,
 
 fn fresh(system: &System, settings: &ocorl::learn::Settings, seed: u64) -> Result<Learner, LearnError> {
     let (task, first) = (system.task.clone(), system.first_control.clone());
-    Learner::new(task, first, settings.clone(), Stream::root(seed).child("learner"))
+    Learner::with_prior(
+        task,
+        first,
+        settings.clone(),
+        Stream::root(seed).child("learner"),
+        system.prior_mean(),
+    )
 }
 
 /// The learner that made a plan.

@@ -64,5 +64,5 @@ fn confidence(name: &str) -> String {
 
 /// A system as tables print it.
 pub(super) fn title(system: &str) -> String {
-    Benchmark::find(system).map_or_else(|_| system.to_owned(), |b| b.title.to_owned())
+    Benchmark::find(system).map_or_else(|_| system.to_owned(), |b| b.title.into_owned())
 }

@@ -62,7 +62,8 @@ pub fn several_systems(found: &[(&Benchmark, &Baselines)]) -> Figure {
         .columns(3);
     found.iter().fold(figure, |figure, (b, found)| {
         let (tracked, holds) = (Curves::of(&found.continuous.tracked), &found.held.plan);
-        let mut panel = Panel::new(b.title, time_axis(b), Axis::new("", shared_unit(&b.task.controls)));
+        let mut panel =
+            Panel::new(b.title.clone(), time_axis(b), Axis::new("", shared_unit(&b.task.controls)));
         for (i, quantity) in b.task.controls.iter().enumerate() {
             let mark = |mark: Mark| mark.series(i).label(&quantity.name);
             let held = Mark::step(&*holds.times, row(&holds.controls, i)).dotted();

@@ -10,7 +10,7 @@ use crate::event::{Event, Observer};
 use crate::explore::{Exploration, Imagined};
 use crate::linalg::Blocks;
 use crate::measurements::Measurements;
-use crate::model::{GaussianProcess, ModelError, StatisticalModel};
+use crate::model::{self, GaussianProcess, Mean, ModelError, StatisticalModel};
 use crate::plan::Plan;
 use crate::plant::{Executed, Leg, Measured};
 use crate::random::Stream;
@@ -119,8 +119,21 @@ impl Learner {
         settings: Settings,
         stream: Stream,
     ) -> Result<Self, LearnError> {
+        Learner::with_prior(task, first, settings, stream, Mean::Zero)
+    }
+
+    /// The same with what is believed of f before any measurement. In discrete time, where f is not what is learned, it has no part.
+    pub fn with_prior(
+        task: Task,
+        first: FirstControl,
+        settings: Settings,
+        stream: Stream,
+        prior: Mean,
+    ) -> Result<Self, LearnError> {
         let dims = settings.model_dims(&task);
-        let model = GaussianProcess::new(dims, &task.angles, settings.model.build())?;
+        let mean = if settings.time == Time::Continuous { prior } else { Mean::Zero };
+        let model = model::Settings { mean, ..settings.model.build() };
+        let model = GaussianProcess::new(dims, &task.angles, model)?;
         Learner::with_model(task, first, settings, stream, Box::new(model))
     }
 

@@ -38,7 +38,4 @@ pub use settings::{
 };
 pub use trial::{Episode, Trial};
 
-use std::sync::Arc;
-
-/// The control of episode 0: u(t, x).
-pub type FirstControl = Arc<dyn Fn(f64, &[f64], &mut [f64]) + Send + Sync>;
+pub use crate::system::FirstControl;

@@ -5,7 +5,7 @@ use crate::model::kernels::{Kernel, Matern32, Matern52, Rbf, Scale};
 use crate::model::{self, Confidence, Lengthscales, Noise, TrainingSettings};
 use crate::simulate::Integrator;
 use crate::states::StateSettings;
-use crate::system::{Benchmark, Task};
+use crate::system::{Benchmark, PaperSettings, Task};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -301,9 +301,14 @@ pub struct SettingsError {
 impl Settings {
     /// Ours, with the paper's numbers of episodes and measurements and its tracking horizon.
     pub fn for_benchmark(b: &Benchmark) -> Self {
+        Settings::for_task(&b.task, &b.settings)
+    }
+
+    /// The same for a task and how it is run.
+    pub fn for_task(task: &Task, run: &PaperSettings) -> Self {
         Settings {
-            episodes: b.settings.episodes,
-            measurements: b.settings.measurements,
+            episodes: run.episodes,
+            measurements: run.measurements,
             initial_states: Vec::new(),
             explore: Exploration::Optimistic,
             bonus_weight: 0.1,
@@ -332,8 +337,8 @@ impl Settings {
             },
             track: TrackSettings {
                 policy: TrackerName::Mpc,
-                period: b.task.horizon / 100.0,
-                horizon: b.settings.tracking_horizon,
+                period: task.horizon / 100.0,
+                horizon: run.tracking_horizon,
                 nodes: 0,
                 integrator: IntegratorName::Heun,
                 max_iterations: 10,

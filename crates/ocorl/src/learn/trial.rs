@@ -4,6 +4,7 @@ use super::judge::{Judge, Record};
 use super::learner::{Intention, LearnError, Learner};
 use super::settings::Settings;
 use crate::event::Observer;
+use crate::model::{Mean, Physics};
 use crate::plant::{Executed, Plant, SimulatedPlant};
 use crate::random::Stream;
 use crate::select::Foreseen;
@@ -56,10 +57,11 @@ impl Trial {
         optimum: f64,
     ) -> Result<Self, LearnError> {
         let (stream, task, episodes) = (Stream::root(seed), benchmark.task.clone(), settings.episodes);
-        let first = Arc::new(benchmark.first_control);
+        let first = benchmark.first_control.clone();
+        let prior = benchmark.prior_dynamics().map_or(Mean::Zero, |known| Mean::Physics(Physics::new(known)));
         let noise = settings.states.noise_std(task.states.len());
         Ok(Trial {
-            learner: Learner::new(task.clone(), first, settings, stream.child("learner"))?,
+            learner: Learner::with_prior(task.clone(), first, settings, stream.child("learner"), prior)?,
             plant: SimulatedPlant::new(task.clone(), benchmark.dynamics(), stream).with_state_noise(noise),
             judge: Judge::new(task, benchmark.dynamics(), optimum),
             episodes,

@@ -57,12 +57,12 @@ impl VectorField<4, 1> for Acrobot {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "acrobot",
+        name: "acrobot".into(),
         aliases: &[],
-        title: "Acrobot",
-        summary: "swing up two linked rods with a torque on the second one",
+        title: "Acrobot".into(),
+        summary: "swing up two linked rods with a torque on the second one".into(),
         parameters: Parameter::list([("mass", "kg", 1.0), ("length", "m", 1.0), ("gravity", "m/s²", 0.2)]),
-        build: |p| Box::new(ExactJacobian(Acrobot { mass: p[0], length: p[1], gravity: p[2] })),
+        build: Arc::new(|p| Box::new(ExactJacobian(Acrobot { mass: p[0], length: p[1], gravity: p[2] }))),
         task: Task {
             states: Quantity::list([
                 ("theta1", "rad"),
@@ -84,11 +84,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0],
             noise_std: vec![0.01; 4],
         },
-        first_control: |t, _x, u| u[0] = t.sin(),
+        first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
+        prior: None,
         settings: PaperSettings {
             episodes: 30,
             measurements: 10,
             tracking_horizon: 5.0,
+            tracking_period: 0.02,
             tracking_nodes: 100,
             planner_nodes: 1000,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },

@@ -1,14 +1,25 @@
 //! A system to learn on: its dynamics, its task, and how the paper ran it.
 
 use super::{BENCHMARKS, Bounds, Dims, Dynamics, Task, TaskError};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Text that comes with the program, or that somebody wrote.
+pub type Text = Cow<'static, str>;
+
+/// Makes the dynamics from the parameters' values.
+pub type Build = Arc<dyn Fn(&[f64]) -> Box<dyn Dynamics> + Send + Sync>;
+
+/// The control of episode 0: u(t, x).
+pub type FirstControl = Arc<dyn Fn(f64, &[f64], &mut [f64]) + Send + Sync>;
 
 /// A constant of the dynamics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// Lower-case name.
-    pub name: &'static str,
+    pub name: Text,
     /// SI symbol; empty for a pure number.
-    pub unit: &'static str,
+    pub unit: Text,
     /// Its value.
     pub value: f64,
 }
@@ -16,7 +27,7 @@ pub struct Parameter {
 impl Parameter {
     /// Names with units and values, in the order in which [`Benchmark::build`] receives them.
     pub fn list<const N: usize>(list: [(&'static str, &'static str, f64); N]) -> Vec<Parameter> {
-        list.map(|(name, unit, value)| Parameter { name, unit, value }).into()
+        list.map(|(name, unit, value)| Parameter { name: name.into(), unit: unit.into(), value }).into()
     }
 }
 
@@ -66,6 +77,8 @@ pub struct PaperSettings {
     pub measurements: usize,
     /// T_MPC in the unit of time.
     pub tracking_horizon: f64,
+    /// Time between two updates of the tracker; the paper's is 0.02.
+    pub tracking_period: f64,
     /// Nodes of the reference's tracking problem, both ends included.
     pub tracking_nodes: usize,
     /// Nodes of the reference's planner, both ends included.
@@ -78,21 +91,23 @@ pub struct PaperSettings {
 #[derive(Clone)]
 pub struct Benchmark {
     /// Kebab-case name, as typed on the command line.
-    pub name: &'static str,
+    pub name: Text,
     /// Shorter names that are understood too.
     pub aliases: &'static [&'static str],
     /// Name as printed in tables.
-    pub title: &'static str,
+    pub title: Text,
     /// What is to be done, in one line.
-    pub summary: &'static str,
+    pub summary: Text,
     /// Constants of the dynamics.
     pub parameters: Vec<Parameter>,
     /// Makes the dynamics from the parameters' values.
-    pub build: fn(&[f64]) -> Box<dyn Dynamics>,
+    pub build: Build,
     /// What we want.
     pub task: Task,
     /// The control of the exploratory episode 0, u(t, x), in physical units.
-    pub first_control: fn(f64, &[f64], &mut [f64]),
+    pub first_control: FirstControl,
+    /// What is believed of f before any measurement, from the same parameters; none: nothing.
+    pub prior: Option<Build>,
     /// How the paper (for the extra systems: the reference, or we) ran it.
     pub settings: PaperSettings,
     /// The paper's row, if it has one.
@@ -115,7 +130,7 @@ pub enum BenchmarkError {
     #[error("{system} has no parameter '{name}' (it has: {known})")]
     UnknownParameter {
         /// The system.
-        system: &'static str,
+        system: Text,
         /// What was asked for.
         name: String,
         /// What there is.
@@ -125,9 +140,9 @@ pub enum BenchmarkError {
     #[error("parameter '{name}' of {system} is {value}; it must be finite")]
     NotFinite {
         /// The system.
-        system: &'static str,
+        system: Text,
         /// Which parameter.
-        name: &'static str,
+        name: Text,
         /// Its value.
         value: f64,
     },
@@ -135,7 +150,7 @@ pub enum BenchmarkError {
     #[error("{system} has no state or control '{name}' (it has: {known})")]
     UnknownQuantity {
         /// The system.
-        system: &'static str,
+        system: Text,
         /// What was asked for.
         name: String,
         /// What there is.
@@ -145,7 +160,7 @@ pub enum BenchmarkError {
     #[error("{system} has no state '{name}' (it has: {known})")]
     UnknownState {
         /// The system.
-        system: &'static str,
+        system: Text,
         /// What was asked for.
         name: String,
         /// What there is.
@@ -157,7 +172,7 @@ pub enum BenchmarkError {
     )]
     NotFiniteAtStart {
         /// The system.
-        system: &'static str,
+        system: Text,
         /// x(0)
         state: Vec<f64>,
         /// The safe control.
@@ -200,6 +215,12 @@ impl Benchmark {
         (self.build)(&values)
     }
 
+    /// What is believed of f before any measurement.
+    pub fn prior_dynamics(&self) -> Option<Box<dyn Dynamics>> {
+        let values: Vec<f64> = self.parameters.iter().map(|p| p.value).collect();
+        self.prior.as_ref().map(|build| build(&values))
+    }
+
     /// Seconds, unless nothing of the system has a unit: then its time has none either.
     pub fn time_unit(&self) -> &'static str {
         let mut quantities = self.task.states.iter().chain(&self.task.controls);
@@ -213,11 +234,15 @@ impl Benchmark {
 
     /// Replaces a constant of the dynamics.
     pub fn set_parameter(&mut self, name: &str, value: f64) -> Result<(), BenchmarkError> {
-        let known = self.parameters.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
+        let known = self.parameters.iter().map(|p| &*p.name).collect::<Vec<_>>().join(", ");
         match self.parameters.iter_mut().find(|p| p.name == name) {
             Some(parameter) => parameter.value = value,
             None => {
-                return Err(BenchmarkError::UnknownParameter { system: self.name, name: name.into(), known });
+                return Err(BenchmarkError::UnknownParameter {
+                    system: self.name.clone(),
+                    name: name.into(),
+                    known,
+                });
             }
         }
         self.validate()
@@ -244,7 +269,7 @@ impl Benchmark {
     pub fn set_start(&mut self, name: &str, value: f64) -> Result<(), BenchmarkError> {
         let Some(i) = self.task.states.iter().position(|q| q.name == name) else {
             let known = self.task.states.iter().map(|q| q.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(BenchmarkError::UnknownState { system: self.name, name: name.into(), known });
+            return Err(BenchmarkError::UnknownState { system: self.name.clone(), name: name.into(), known });
         };
         self.task.initial_state[i] = value;
         self.validate()
@@ -253,7 +278,11 @@ impl Benchmark {
     /// Checks the parameters, the task, and that f is finite at the start.
     pub fn validate(&self) -> Result<(), BenchmarkError> {
         if let Some(p) = self.parameters.iter().find(|p| !p.value.is_finite()) {
-            return Err(BenchmarkError::NotFinite { system: self.name, name: p.name, value: p.value });
+            return Err(BenchmarkError::NotFinite {
+                system: self.name.clone(),
+                name: p.name.clone(),
+                value: p.value,
+            });
         }
         self.task.validate()?;
         let point = [self.task.initial_state.as_slice(), &self.task.safe_control].concat();
@@ -261,7 +290,7 @@ impl Benchmark {
         self.dynamics().derivative(crate::linalg::Points::single(&point), &mut derivative);
         if derivative.iter().any(|d| !d.is_finite()) {
             return Err(BenchmarkError::NotFiniteAtStart {
-                system: self.name,
+                system: self.name.clone(),
                 state: self.task.initial_state.clone(),
                 control: self.task.safe_control.clone(),
                 derivative,
@@ -273,7 +302,7 @@ impl Benchmark {
     fn unknown_quantity(&self, name: &str) -> BenchmarkError {
         let known = self.task.states.iter().chain(&self.task.controls);
         BenchmarkError::UnknownQuantity {
-            system: self.name,
+            system: self.name.clone(),
             name: name.into(),
             known: known.map(|q| q.name.as_str()).collect::<Vec<_>>().join(", "),
         }

@@ -43,12 +43,12 @@ impl VectorField<4, 2> for Bicycle {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "bicycle",
+        name: "bicycle".into(),
         aliases: &[],
-        title: "Bicycle",
-        summary: "drive to a place and stop there with a given heading",
+        title: "Bicycle".into(),
+        summary: "drive to a place and stop there with a given heading".into(),
         parameters: Parameter::list([("wheelbase", "m", 1.0)]),
-        build: |p| Box::new(ExactJacobian(Bicycle { wheelbase: p[0] })),
+        build: Arc::new(|p| Box::new(ExactJacobian(Bicycle { wheelbase: p[0] }))),
         task: Task {
             states: Quantity::list([("x", "m"), ("y", "m"), ("heading", "rad"), ("speed", "m/s")]),
             controls: Quantity::list([("steering", ""), ("acceleration", "m/s²")]),
@@ -65,11 +65,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0; 2],
             noise_std: vec![0.01; 4],
         },
-        first_control: |t, _x, u| (u[0], u[1]) = t.sin_cos(),
+        first_control: Arc::new(|t, _x, u| (u[0], u[1]) = t.sin_cos()),
+        prior: None,
         settings: PaperSettings {
             episodes: 20,
             measurements: 10,
             tracking_horizon: 5.0,
+            tracking_period: 0.02,
             tracking_nodes: 50,
             planner_nodes: 100,
             held: HeldReference { substeps: 300, start: 0.0, terminal_control_weight: 1.0 },

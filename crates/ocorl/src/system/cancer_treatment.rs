@@ -35,12 +35,14 @@ impl VectorField<1, 1> for CancerTreatment {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "cancer-treatment",
+        name: "cancer-treatment".into(),
         aliases: &["cancer"],
-        title: "Cancer treatment",
-        summary: "keep a growing tumour small with little of a drug",
+        title: "Cancer treatment".into(),
+        summary: "keep a growing tumour small with little of a drug".into(),
         parameters: Parameter::list([("growth_rate", "", 0.3), ("drug_effect", "", 0.45)]),
-        build: |p| Box::new(ExactJacobian(CancerTreatment { growth_rate: p[0], drug_effect: p[1] })),
+        build: Arc::new(|p| {
+            Box::new(ExactJacobian(CancerTreatment { growth_rate: p[0], drug_effect: p[1] }))
+        }),
         task: Task {
             states: Quantity::list([("tumour", "")]),
             controls: Quantity::list([("dose", "")]),
@@ -53,11 +55,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0],
             noise_std: vec![0.01],
         },
-        first_control: |t, _x, u| u[0] = 0.1 * t.sin() + 0.5,
+        first_control: Arc::new(|t, _x, u| u[0] = 0.1 * t.sin() + 0.5),
+        prior: None,
         settings: PaperSettings {
             episodes: 20,
             measurements: 10,
             tracking_horizon: 5.0,
+            tracking_period: 0.02,
             tracking_nodes: 50,
             planner_nodes: 200,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },

@@ -47,24 +47,24 @@ impl VectorField<4, 1> for CartPole {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "cart-pole",
+        name: "cart-pole".into(),
         aliases: &["cartpole"],
-        title: "Cart pole",
-        summary: "swing a pole up by pushing its cart and balance it",
+        title: "Cart pole".into(),
+        summary: "swing a pole up by pushing its cart and balance it".into(),
         parameters: Parameter::list([
             ("pole_length", "m", 0.5),
             ("cart_mass", "kg", 1.0),
             ("pole_mass", "kg", 0.5),
             ("gravity", "m/s²", 0.2),
         ]),
-        build: |p| {
+        build: Arc::new(|p| {
             Box::new(ExactJacobian(CartPole {
                 pole_length: p[0],
                 cart_mass: p[1],
                 pole_mass: p[2],
                 gravity: p[3],
             }))
-        },
+        }),
         task: Task {
             states: Quantity::list([
                 ("theta", "rad"),
@@ -82,11 +82,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0],
             noise_std: vec![0.01; 4],
         },
-        first_control: |t, _x, u| u[0] = t.sin(),
+        first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
+        prior: None,
         settings: PaperSettings {
             episodes: 40,
             measurements: 10,
             tracking_horizon: 5.0,
+            tracking_period: 0.02,
             tracking_nodes: 100,
             planner_nodes: 1000,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 1.0 },

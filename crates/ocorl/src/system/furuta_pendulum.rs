@@ -81,10 +81,10 @@ impl VectorField<4, 1> for FurutaPendulum {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "furuta-pendulum",
+        name: "furuta-pendulum".into(),
         aliases: &["furuta"],
-        title: "Furuta pendulum",
-        summary: "swing up a pendulum on a rotating arm and balance it",
+        title: "Furuta pendulum".into(),
+        summary: "swing up a pendulum on a rotating arm and balance it".into(),
         parameters: Parameter::list([
             ("arm_inertia", "kg·m²", 1.0),
             ("bob_mass", "kg", 0.0),
@@ -94,7 +94,9 @@ pub(super) fn benchmark() -> Benchmark {
             ("pendulum_length", "m", 1.0),
             ("gravity", "m/s²", 0.2),
         ]),
-        build: |p| Box::new(ExactJacobian(FurutaPendulum::new(p[0], p[1], p[2], p[3], p[4], p[5], p[6]))),
+        build: Arc::new(|p| {
+            Box::new(ExactJacobian(FurutaPendulum::new(p[0], p[1], p[2], p[3], p[4], p[5], p[6])))
+        }),
         task: Task {
             states: Quantity::list([
                 ("phi", "rad"),
@@ -112,11 +114,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0],
             noise_std: vec![0.01; 4],
         },
-        first_control: |t, _x, u| u[0] = t.sin(),
+        first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
+        prior: None,
         settings: PaperSettings {
             episodes: 40,
             measurements: 10,
             tracking_horizon: 5.0,
+            tracking_period: 0.02,
             tracking_nodes: 100,
             planner_nodes: 1000,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },

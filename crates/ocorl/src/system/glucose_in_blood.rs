@@ -39,22 +39,22 @@ impl VectorField<2, 1> for GlucoseInBlood {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "glucose-in-blood",
+        name: "glucose-in-blood".into(),
         aliases: &["glucose"],
-        title: "Glucose in blood",
-        summary: "hold the blood glucose level with little insulin",
+        title: "Glucose in blood".into(),
+        summary: "hold the blood glucose level with little insulin".into(),
         parameters: Parameter::list([
             ("glucose_decay", "", 1.0),
             ("hormone_effect", "", 1.0),
             ("hormone_decay", "", 1.0),
         ]),
-        build: |p| {
+        build: Arc::new(|p| {
             Box::new(ExactJacobian(GlucoseInBlood {
                 glucose_decay: p[0],
                 hormone_effect: p[1],
                 hormone_decay: p[2],
             }))
-        },
+        }),
         task: Task {
             states: Quantity::list([("glucose", ""), ("hormone", "")]),
             controls: Quantity::list([("insulin", "")]),
@@ -67,11 +67,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0],
             noise_std: vec![0.01, 2e-5],
         },
-        first_control: |t, _x, u| u[0] = (0.1 * t.sin() + 0.5) / 50.0,
+        first_control: Arc::new(|t, _x, u| u[0] = (0.1 * t.sin() + 0.5) / 50.0),
+        prior: None,
         settings: PaperSettings {
             episodes: 20,
             measurements: 10,
             tracking_horizon: 0.2,
+            tracking_period: 0.02,
             tracking_nodes: 50,
             planner_nodes: 200,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },

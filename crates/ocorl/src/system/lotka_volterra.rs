@@ -46,10 +46,10 @@ impl VectorField<2, 2> for LotkaVolterra {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "lotka-volterra",
+        name: "lotka-volterra".into(),
         aliases: &[],
-        title: "Lotka–Volterra",
-        summary: "hold prey and predators at given numbers by supplying animals",
+        title: "Lotka–Volterra".into(),
+        summary: "hold prey and predators at given numbers by supplying animals".into(),
         parameters: Parameter::list([
             ("pace", "", 10.0),
             ("prey_growth", "", 1.0),
@@ -57,7 +57,7 @@ pub(super) fn benchmark() -> Benchmark {
             ("predator_growth", "", 1.0),
             ("predator_death", "", 1.0),
         ]),
-        build: |p| {
+        build: Arc::new(|p| {
             Box::new(ExactJacobian(LotkaVolterra {
                 pace: p[0],
                 prey_growth: p[1],
@@ -65,7 +65,7 @@ pub(super) fn benchmark() -> Benchmark {
                 predator_growth: p[3],
                 predator_death: p[4],
             }))
-        },
+        }),
         task: Task {
             states: Quantity::list([("prey", ""), ("predators", "")]),
             controls: Quantity::list([("prey_supply", ""), ("predator_supply", "")]),
@@ -83,11 +83,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0; 2],
             noise_std: vec![0.01; 2],
         },
-        first_control: |t, _x, u| (u[0], u[1]) = t.sin_cos(),
+        first_control: Arc::new(|t, _x, u| (u[0], u[1]) = t.sin_cos()),
+        prior: None,
         settings: PaperSettings {
             episodes: 20,
             measurements: 10,
             tracking_horizon: 0.5,
+            tracking_period: 0.02,
             tracking_nodes: 50,
             planner_nodes: 100,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },

@@ -34,7 +34,8 @@ mod van_der_pol;
 
 pub use acrobot::Acrobot;
 pub use benchmark::{
-    Benchmark, BenchmarkError, Cell, HeldReference, PaperSettings, Parameter, Published, UnknownSystem,
+    Benchmark, BenchmarkError, Build, Cell, FirstControl, HeldReference, PaperSettings, Parameter, Published,
+    Text, UnknownSystem,
 };
 pub use bicycle::Bicycle;
 pub use cancer_treatment::CancerTreatment;

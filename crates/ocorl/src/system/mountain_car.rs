@@ -37,12 +37,12 @@ impl VectorField<2, 1> for MountainCar {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "mountain-car",
+        name: "mountain-car".into(),
         aliases: &[],
-        title: "Mountain car",
-        summary: "drive from the valley bottom to the hill top and stop there",
+        title: "Mountain car".into(),
+        summary: "drive from the valley bottom to the hill top and stop there".into(),
         parameters: Parameter::list([("engine", "", 3.5), ("steepness", "", 2.5)]),
-        build: |p| Box::new(ExactJacobian(MountainCar { engine: p[0], steepness: p[1] })),
+        build: Arc::new(|p| Box::new(ExactJacobian(MountainCar { engine: p[0], steepness: p[1] }))),
         task: Task {
             states: Quantity::list([("position", ""), ("velocity", "")]),
             controls: Quantity::list([("force", "")]),
@@ -59,11 +59,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0],
             noise_std: vec![0.01, 0.001],
         },
-        first_control: |t, _x, u| u[0] = (10.0 * t).cos(),
+        first_control: Arc::new(|t, _x, u| u[0] = (10.0 * t).cos()),
+        prior: None,
         settings: PaperSettings {
             episodes: 40,
             measurements: 10,
             tracking_horizon: 1.0,
+            tracking_period: 0.02,
             tracking_nodes: 100,
             planner_nodes: 1000,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 1.0 },

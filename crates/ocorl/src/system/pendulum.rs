@@ -33,12 +33,12 @@ impl VectorField<2, 1> for Pendulum {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "pendulum",
+        name: "pendulum".into(),
         aliases: &[],
-        title: "Pendulum",
-        summary: "swing a pendulum up from hanging and balance it",
+        title: "Pendulum".into(),
+        summary: "swing a pendulum up from hanging and balance it".into(),
         parameters: Parameter::list([("gravity", "m/s²", 9.81), ("length", "m", 5.0)]),
-        build: |p| Box::new(ExactJacobian(Pendulum { gravity: p[0], length: p[1] })),
+        build: Arc::new(|p| Box::new(ExactJacobian(Pendulum { gravity: p[0], length: p[1] }))),
         task: Task {
             states: Quantity::list([("theta", "rad"), ("omega", "rad/s")]),
             controls: Quantity::list([("torque", "rad/s²")]),
@@ -51,11 +51,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0],
             noise_std: vec![0.01, 0.005],
         },
-        first_control: |t, _x, u| u[0] = 0.01 * t.sin(),
+        first_control: Arc::new(|t, _x, u| u[0] = 0.01 * t.sin()),
+        prior: None,
         settings: PaperSettings {
             episodes: 20,
             measurements: 10,
             tracking_horizon: 6.0,
+            tracking_period: 0.02,
             tracking_nodes: 50,
             planner_nodes: 100,
             held: HeldReference { substeps: 300, start: 0.0, terminal_control_weight: 0.0 },

@@ -41,16 +41,18 @@ impl VectorField<6, 2> for Quadrotor2d {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "quadrotor-2d",
+        name: "quadrotor-2d".into(),
         aliases: &[],
-        title: "Quadrotor 2D",
-        summary: "fly in a vertical plane to a place and hover there",
+        title: "Quadrotor 2D".into(),
+        summary: "fly in a vertical plane to a place and hover there".into(),
         parameters: Parameter::list([
             ("gravity", "m/s²", 2.0),
             ("mass", "kg", 0.1),
             ("inertia", "kg·m²", 0.1),
         ]),
-        build: |p| Box::new(ExactJacobian(Quadrotor2d { gravity: p[0], mass: p[1], inertia: p[2] })),
+        build: Arc::new(|p| {
+            Box::new(ExactJacobian(Quadrotor2d { gravity: p[0], mass: p[1], inertia: p[2] }))
+        }),
         task: Task {
             states: Quantity::list([
                 ("z", "m"),
@@ -72,14 +74,16 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.2, 0.0],
             noise_std: vec![0.01; 6],
         },
-        first_control: |t, _x, u| {
+        first_control: Arc::new(|t, _x, u| {
             let (sin, cos) = (2.0 * t).sin_cos();
             u.copy_from_slice(&[0.2 + 0.1 * sin, 0.1 * cos]);
-        },
+        }),
+        prior: None,
         settings: PaperSettings {
             episodes: 20,
             measurements: 10,
             tracking_horizon: 3.0,
+            tracking_period: 0.02,
             tracking_nodes: 50,
             planner_nodes: 100,
             held: HeldReference { substeps: 300, start: 0.0, terminal_control_weight: 0.0 },

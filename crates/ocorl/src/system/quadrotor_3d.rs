@@ -133,10 +133,10 @@ fn first_control(t: f64, x: &[f64], u: &mut [f64]) {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "quadrotor-3d",
+        name: "quadrotor-3d".into(),
         aliases: &[],
-        title: "Quadrotor 3D",
-        summary: "fly to a place and hover there with a given yaw",
+        title: "Quadrotor 3D".into(),
+        summary: "fly to a place and hover there with a given yaw".into(),
         parameters: Parameter::list([
             ("mass", "kg", 0.18),
             ("gravity", "m/s²", 0.81),
@@ -145,7 +145,7 @@ pub(super) fn benchmark() -> Benchmark {
             ("inertia_zz", "kg·m²", 3.738e-4),
             ("inertia_xz", "kg·m²", 2.55e-6),
         ]),
-        build: |p| Box::new(ExactJacobian(Quadrotor3d::new(p[0], p[1], [p[2], p[3], p[4], p[5]]))),
+        build: Arc::new(|p| Box::new(ExactJacobian(Quadrotor3d::new(p[0], p[1], [p[2], p[3], p[4], p[5]])))),
         task: Task {
             states: Quantity::list([
                 ("x", "m"),
@@ -181,11 +181,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![HOVER, 0.0, 0.0, 0.0],
             noise_std: vec![1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3, 1e-4, 1e-4, 1e-3],
         },
-        first_control,
+        first_control: Arc::new(first_control),
+        prior: None,
         settings: PaperSettings {
             episodes: 25,
             measurements: 20,
             tracking_horizon: 5.0,
+            tracking_period: 0.02,
             tracking_nodes: 100,
             planner_nodes: 100,
             held: HeldReference { substeps: 50, start: 0.0, terminal_control_weight: 0.0 },

@@ -205,10 +205,10 @@ fn car(corrected: bool, p: &[f64]) -> ExactJacobian<RaceCar, 6, 2> {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "race-car",
+        name: "race-car".into(),
         aliases: &[],
-        title: "Race car",
-        summary: "drive a miniature car to a place and park it",
+        title: "Race car".into(),
+        summary: "drive a miniature car to a place and park it".into(),
         parameters: Parameter::list([
             ("mass", "kg", 0.05),
             ("inertia", "kg·m²", 27.8e-6),
@@ -226,7 +226,7 @@ pub(super) fn benchmark() -> Benchmark {
             ("rolling_resistance", "N", 0.003),
             ("drag", "kg/m", 0.052),
         ]),
-        build: |p| Box::new(car(true, p)),
+        build: Arc::new(|p| Box::new(car(true, p))),
         task: Task {
             states: Quantity::list([
                 ("x", "m"),
@@ -251,14 +251,16 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0, MOTOR_OFF],
             noise_std: vec![0.01, 0.01, 0.01, 0.01, 0.001, 0.01],
         },
-        first_control: |t, _x, u| {
+        first_control: Arc::new(|t, _x, u| {
             let (sin, cos) = t.sin_cos();
             u.copy_from_slice(&[0.1 * sin, 0.1 * cos]);
-        },
+        }),
+        prior: None,
         settings: PaperSettings {
             episodes: 20,
             measurements: 10,
             tracking_horizon: 3.0,
+            tracking_period: 0.02,
             tracking_nodes: 300,
             planner_nodes: 1000,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
@@ -274,7 +276,7 @@ mod tests {
 
     /// The equations as the reference has them.
     fn as_coded() -> Benchmark {
-        Benchmark { build: |p| Box::new(car(false, p)), ..benchmark() }
+        Benchmark { build: Arc::new(|p| Box::new(car(false, p))), ..benchmark() }
     }
 
     #[test]

@@ -31,12 +31,12 @@ impl VectorField<2, 1> for VanDerPol {
 
 pub(super) fn benchmark() -> Benchmark {
     Benchmark {
-        name: "van-der-pol",
+        name: "van-der-pol".into(),
         aliases: &[],
-        title: "Van der Pol",
-        summary: "bring a self-exciting oscillator to rest",
+        title: "Van der Pol".into(),
+        summary: "bring a self-exciting oscillator to rest".into(),
         parameters: Parameter::list([("damping", "", 1.0)]),
-        build: |p| Box::new(ExactJacobian(VanDerPol { damping: p[0] })),
+        build: Arc::new(|p| Box::new(ExactJacobian(VanDerPol { damping: p[0] }))),
         task: Task {
             states: Quantity::list([("position", ""), ("velocity", "")]),
             controls: Quantity::list([("force", "")]),
@@ -49,11 +49,13 @@ pub(super) fn benchmark() -> Benchmark {
             safe_control: vec![0.0],
             noise_std: vec![0.01; 2],
         },
-        first_control: |t, _x, u| u[0] = t.sin(),
+        first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
+        prior: None,
         settings: PaperSettings {
             episodes: 20,
             measurements: 10,
             tracking_horizon: 5.0,
+            tracking_period: 0.02,
             tracking_nodes: 50,
             planner_nodes: 100,
             held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },

@@ -38,7 +38,7 @@ impl Sines {
             let frequency = rng.uniform(0.5, 4.0) * turn / b.task.horizon;
             (size * rng.uniform(-1.0, 1.0), frequency, rng.uniform(0.0, turn))
         };
-        Sines(control_size(b.name).iter().map(|&size| std::array::from_fn(|_| one(size, rng))).collect())
+        Sines(control_size(&b.name).iter().map(|&size| std::array::from_fn(|_| one(size, rng))).collect())
     }
 
     fn add(&self, time: f64, share: f64, control: &mut [f64]) {
@@ -120,7 +120,7 @@ pub(crate) struct Data {
 impl Data {
     /// The data of `episodes` episodes of a system.
     pub(crate) fn new(b: &Benchmark, episodes: usize, seed: usize) -> Self {
-        let stream = Stream::root(2026).child("calibration").child(b.name).index(seed);
+        let stream = Stream::root(2026).child("calibration").child(&b.name).index(seed);
         let all = record(b, 0..episodes, stream);
         let mut rng = stream.child("split").rng();
         let mut order: Vec<usize> = (0..all.len()).collect();

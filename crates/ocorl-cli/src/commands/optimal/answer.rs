@@ -35,7 +35,7 @@ impl Solved {
     pub(super) fn warning(&self) -> Option<String> {
         let Baselines { continuous: Continuous { plan, tracked, .. }, held, .. } =
             self.result.as_ref().ok()?;
-        let (name, scale, taken) = (self.benchmark.name, self.benchmark.table_scale(), tracked.cost());
+        let (name, scale, taken) = (&self.benchmark.name, self.benchmark.table_scale(), tracked.cost());
         let [promised, found] = [plan.cost, taken].map(|c| cost(scale * c));
         if (taken - plan.cost).abs() > 0.01 * plan.cost.abs() {
             return Some(format!(
@@ -64,14 +64,14 @@ pub(super) fn documents(solved: &[Solved], settings: &BaselineSettings) -> Strin
         let (scale, plan) = (b.table_scale(), &found.continuous.plan);
         let (paper_continuous, paper_zoh) = s.paper();
         Some(Document {
-            system: b.name,
+            system: &b.name,
             open_loop: scale * found.continuous.open_loop.cost(),
             tracked: scale * found.continuous.tracked.cost(),
             zoh_reference: scale * found.held_reference.cost,
             zoh: scale * found.held.cost,
             paper_continuous,
             paper_zoh,
-            title: b.title,
+            title: &b.title,
             plan_cost: scale * plan.cost,
             table_scale: scale,
             horizon: b.task.horizon,
@@ -103,7 +103,7 @@ pub(super) fn table(solved: &[Solved], settings: &BaselineSettings) -> String {
     table.group(5, "zero-order hold");
     table.row(["", "open loop", "tracked", "paper", "diff", "as paper", "paper", "diff", "best"]);
     for s in solved {
-        let title = s.benchmark.title;
+        let title = &*s.benchmark.title;
         let Ok(found) = &s.result else {
             table.row([title, "failed", "-", "-", "-", "-", "-", "-", "-"]);
             continue;

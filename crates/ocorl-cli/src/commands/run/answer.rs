@@ -201,7 +201,7 @@ impl<'a> Learned<'a> {
     /// For programs, with what went wrong.
     pub(super) fn document(&'a self, failure: Option<&'a Failure>) -> Document<'a> {
         Document {
-            system: self.benchmark.name,
+            system: &self.benchmark.name,
             strategy: self.settings.strategy.name(),
             explore: self.settings.explore.name(),
             seed: self.seed,

@@ -14,7 +14,7 @@ Examples:
   ocorl run bicycle --strategy equidistant --seed 3   measured at even times, with other noise
   ocorl run cart-pole --set model.kernel=matern-5/2 --set plan.intervals=100")]
 pub(crate) struct Arguments {
-    /// A system by name; see: ocorl list
+    /// A system by name, see: ocorl list; or a file that describes one, see: ocorl new
     #[arg(value_name = "SYSTEM")]
     pub(super) system: String,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(super) fn folder(arguments: &Arguments, b: &Benchmark, settings: &Settings) 
         return None;
     }
     let usual = Settings::for_benchmark(b);
-    let mut name = vec![b.name];
+    let mut name = vec![&*b.name];
     if arguments.choices.settings == "reference" {
         name.push("reference");
     }

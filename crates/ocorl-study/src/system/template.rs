@@ -1,0 +1,48 @@
+//! A file to begin with: a tank, which is a system small enough to read.
+
+/// The text of a new file for a system called `name`; for hardware without equations.
+pub fn template(name: &str, hardware: bool) -> String {
+    let equations = if hardware { "" } else { EQUATIONS };
+    let used = if hardware { HARDWARE } else { "" };
+    format!("{}\n{equations}{COST}{used}", HEAD.replace("NAME", name))
+}
+
+const HEAD: &str = r#"# A system of your own. Everything about this file: docs/own-system.md
+# Look it over: ocorl check NAME.toml      Learn it: ocorl run NAME.toml
+
+[system]
+name    = "NAME"
+states  = ["level", "flow"]             # the order of x
+inputs  = { valve = [0.0, 1.0] }        # name = [lowest, highest]; no limit: -inf, inf
+x0      = [0.2, 0.0]                    # where every episode begins
+horizon = 60.0                          # how long an episode lasts, in seconds
+units   = { level = "m", flow = "m/s" } # for tables and figures
+stop_if = "level > 3"                   # ends an episode, which is recorded
+"#;
+
+const EQUATIONS: &str = r#"[parameters]
+tau = 4.0
+
+[equations]                             # d/dt of each state: + - * / ^, sin, exp, sqrt, min, max, ...
+level = "flow - 0.1*sqrt(max(level, 0))"
+flow  = "(valve - flow) / tau"
+
+"#;
+
+const COST: &str = r"[cost]                                  # what an episode costs: weights of squared differences from the target
+state  = { level = 1.0 }
+input  = { valve = 0.1 }
+target = { level = 1.0, flow = 0.1, valve = 0.1 }
+
+[learning]
+episodes     = 10
+measurements = 10                       # an episode
+noise        = 0.001                    # standard deviation of a measured derivative
+";
+
+const HARDWARE: &str = r"
+[hardware]
+period     = 0.1                        # seconds between two controls
+safe_input = { valve = 0.0 }            # what is applied when there is nothing better
+max_rate   = { valve = 2.0 }            # fastest change per second
+";

@@ -1,0 +1,124 @@
+//! What a file may say, but probably does not mean.
+
+use super::System;
+use ocorl::linalg::{Linearization, Points, Quadratization};
+use ocorl::random::Stream;
+
+/// Points around the start that are looked at.
+const PROBES: usize = 50;
+
+pub(super) fn of(system: &System) -> Vec<String> {
+    let mut warnings = Vec::new();
+    cost(system, &mut warnings);
+    equations(system, &mut warnings);
+    first_control(system, &mut warnings);
+    warnings
+}
+
+/// The start and points near it, inputs within their limits.
+fn probes(system: &System) -> Vec<f64> {
+    let task = &system.task;
+    let mut rng = Stream::root(0).child("probes").rng();
+    let mut points = [task.initial_state.as_slice(), &task.safe_control].concat();
+    for _ in 1..PROBES {
+        points.extend(task.initial_state.iter().map(|x| x + 0.05 * x.abs().max(1.0) * rng.normal()));
+        let from = points.len();
+        points.extend(task.safe_control.iter().map(|u| u + 0.1 * u.abs().max(1.0) * rng.normal()));
+        task.control_bounds.clamp(&mut points[from..]);
+    }
+    points
+}
+
+fn cost(system: &System, warnings: &mut Vec<String>) {
+    let (task, points) = (&system.task, probes(system));
+    let dims = task.dims();
+    let z = Points::new(&points, dims.point());
+    let mut found = Quadratization::default();
+    task.cost.quadratize(&vec![0.0; z.len()], z, &mut found);
+    let mut flat = vec![true; dims.point()];
+    let mut curved_down = vec![false; dims.point()];
+    for i in 0..z.len() {
+        for j in 0..dims.point() {
+            flat[j] &= found.gradient.at(i)[j] == 0.0 && found.hessian_at(i)[j * dims.point() + j] == 0.0;
+            curved_down[j] |= found.hessian_at(i)[j * dims.point() + j] < 0.0;
+        }
+    }
+    for (j, input) in task.controls.iter().enumerate() {
+        let (name, j) = (&input.name, dims.state + j);
+        let limited = task.control_bounds.lower[j - dims.state].is_finite()
+            && task.control_bounds.upper[j - dims.state].is_finite();
+        if flat[j] && !limited {
+            warnings.push(format!("the cost does not depend on the input '{name}', which has no limits"));
+        }
+        if curved_down[j] {
+            warnings.push(format!("the cost falls the more '{name}' is used: it may have no least value"));
+        }
+    }
+    let names = task.states.iter().enumerate();
+    for (_, state) in names.filter(|(j, _)| curved_down[*j]) {
+        warnings.push(format!(
+            "the cost falls away from its bend in '{}': it may have no least value",
+            state.name
+        ));
+    }
+    let terminal: Vec<f64> = {
+        let (mut gradient, mut hessian) = (vec![0.0; dims.state], vec![0.0; dims.state * dims.state]);
+        task.cost.quadratize_terminal(task.horizon, &task.initial_state, &mut gradient, &mut hessian);
+        (0..dims.state).map(|j| hessian[j * dims.state + j]).collect()
+    };
+    for (state, _) in task.states.iter().zip(terminal).filter(|(_, bend)| *bend < 0.0) {
+        warnings.push(format!("the terminal cost falls away from its bend in '{}'", state.name));
+    }
+    if flat[..dims.state].iter().all(|flat| *flat) {
+        warnings.push("the running cost depends on no state".into());
+    }
+    if found.value.iter().any(|value| !value.is_finite()) {
+        warnings.push("the cost is not finite at some points near x0".into());
+    }
+}
+
+fn equations(system: &System, warnings: &mut Vec<String>) {
+    let Some(truth) = &system.truth else { return };
+    let (task, points) = (&system.task, probes(system));
+    let dims = task.dims();
+    let mut found = Linearization::default();
+    truth.dynamics().linearize(Points::new(&points, dims.point()), &mut found);
+    if found.value.as_slice().iter().any(|value| !value.is_finite()) {
+        warnings.push("the equations are not finite at some points near x0".into());
+    } else if found.jacobian.as_slice().iter().any(|value| !value.is_finite()) {
+        warnings.push("the equations have no finite slope at some points near x0".into());
+    }
+    for (r, input) in task.controls.iter().enumerate() {
+        let slopes =
+            |gradients: &[f64]| gradients.chunks_exact(dims.point()).any(|g| g[dims.state + r] != 0.0);
+        if !found.jacobian.iter().any(slopes) {
+            warnings.push(format!("the input '{}' moves nothing near x0", input.name));
+        }
+    }
+}
+
+fn first_control(system: &System, warnings: &mut Vec<String>) {
+    let task = &system.task;
+    let mut u = vec![0.0; task.controls.len()];
+    let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); u.len()];
+    let mut finite = true;
+    for i in 0..=200 {
+        (system.first_control)(task.horizon * f64::from(i) / 200.0, &task.initial_state, &mut u);
+        finite &= u.iter().all(|u| u.is_finite());
+        task.control_bounds.clamp(&mut u);
+        for (range, u) in range.iter_mut().zip(&u) {
+            *range = (range.0.min(*u), range.1.max(*u));
+        }
+    }
+    if !finite {
+        warnings.push("the control of episode 0 is not finite at all times".into());
+    }
+    for (input, (low, high)) in task.controls.iter().zip(range) {
+        if !(high > low) {
+            warnings.push(format!(
+                "episode 0 holds '{}' at {low}: nothing is learned of it then; see [excitation]",
+                input.name
+            ));
+        }
+    }
+}
