@@ -51,7 +51,7 @@ const SOAKS: [Soak; 5] = [
     Soak {
         name: "systems",
         shows: "changed files of systems and random expressions never make a reader panic or hang",
-        arguments: &["test", "-p", "ocorl-study", "--test", "system_files", "--", "--ignored", "--nocapture"],
+        arguments: &["test", "-p", "ocorl-study", "--test", "own_system", "--", "--ignored", "--nocapture"],
         size: None,
     },
     Soak {

@@ -97,6 +97,16 @@ END;
 impl Store {
     /// Makes a new store in `folder`, which is made too if need be.
     pub fn create(folder: &Path, form: Form) -> Result<Self, StoreError> {
+        Store::create_with(folder, form, &[], |_, _| Ok(()))
+    }
+
+    /// The same with its first events and what follows from them: there is all of it, or no store.
+    pub fn create_with(
+        folder: &Path,
+        form: Form,
+        events: &[(&'static str, String)],
+        follows: impl FnOnce(&Transaction<'_>, u64) -> rusqlite::Result<()>,
+    ) -> Result<Self, StoreError> {
         std::fs::create_dir_all(folder).map_err(|source| StoreError::io(folder, &source))?;
         let file = folder.join(form.name).with_extension("db");
         let lock = Lock::take(&file.with_extension("lock"))?;
@@ -105,16 +115,17 @@ impl Store {
         }
         let failed = |error: &rusqlite::Error| StoreError::sqlite(form.name, &file, error, 0);
         let mut connection = connect(&file, Access::Write).map_err(|e| failed(&e))?;
-        let make = |connection: &mut Connection| {
+        let make = |connection: &mut Connection| -> rusqlite::Result<(u64, String)> {
             let transaction = connection.transaction()?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", form.version)?;
             transaction.execute_batch(EVENTS)?;
             transaction.execute_batch(form.tables)?;
-            transaction.commit()
+            let head = insert(&transaction, (0, String::new()), events, follows)?;
+            transaction.commit()?;
+            Ok(head)
         };
-        make(&mut connection).map_err(|e| failed(&e))?;
-        let head = (0, String::new());
+        let head = make(&mut connection).map_err(|e| failed(&e))?;
         Ok(Store { form, file, connection, access: Access::Write, head, poisoned: false, _lock: Some(lock) })
     }
 
@@ -126,7 +137,7 @@ impl Store {
         mut take: impl FnMut(Record) -> Result<(), String>,
     ) -> Result<Self, StoreError> {
         let file = folder.join(form.name).with_extension("db");
-        if !file.exists() {
+        if !file.exists() || is_blank(&file) {
             return Err(StoreError::Missing { what: form.name, folder: folder.into() });
         }
         let lock = match access {
@@ -191,20 +202,10 @@ impl Store {
         events: &[(&'static str, String)],
         follows: impl FnOnce(&Transaction<'_>, u64) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<(u64, String)> {
-        let (mut seq, mut checksum) = self.head.clone();
-        let first = seq + 1;
         let transaction = self.connection.transaction()?;
-        for (kind, payload) in events {
-            seq += 1;
-            checksum = chained(&checksum, seq, kind, payload);
-            let sql = "INSERT INTO events (seq, kind, payload, checksum) VALUES (?1, ?2, ?3, ?4)";
-            transaction.prepare_cached(sql)?.execute(params![seq.cast_signed(), kind, payload, checksum])?;
-        }
-        let sql = "UPDATE head SET seq = ?1, checksum = ?2";
-        transaction.prepare_cached(sql)?.execute(params![seq.cast_signed(), checksum])?;
-        follows(&transaction, first)?;
+        let head = insert(&transaction, self.head.clone(), events, follows)?;
         transaction.commit()?;
-        Ok((seq, checksum))
+        Ok(head)
     }
 
     /// Runs SQL that changes what follows from the events.
@@ -282,6 +283,27 @@ impl Store {
             None => Err(self.damaged("the head is gone")),
         }
     }
+}
+
+/// Writes events after the one that `head` describes, and what follows from them; returns the new head.
+fn insert(
+    transaction: &Transaction<'_>,
+    head: (u64, String),
+    events: &[(&'static str, String)],
+    follows: impl FnOnce(&Transaction<'_>, u64) -> rusqlite::Result<()>,
+) -> rusqlite::Result<(u64, String)> {
+    let (mut seq, mut checksum) = head;
+    let first = seq + 1;
+    for (kind, payload) in events {
+        seq += 1;
+        checksum = chained(&checksum, seq, kind, payload);
+        let sql = "INSERT INTO events (seq, kind, payload, checksum) VALUES (?1, ?2, ?3, ?4)";
+        transaction.prepare_cached(sql)?.execute(params![seq.cast_signed(), kind, payload, checksum])?;
+    }
+    let sql = "UPDATE head SET seq = ?1, checksum = ?2";
+    transaction.prepare_cached(sql)?.execute(params![seq.cast_signed(), checksum])?;
+    follows(transaction, first)?;
+    Ok((seq, checksum))
 }
 
 /// Hands out records until one is wrong; that one is described. `head` follows the good ones.

@@ -139,10 +139,11 @@ impl Study {
         };
         // Finds out whether learning can begin at all.
         learning::new_learner(system, &created)?;
-        let mut store = Store::create(folder, FORM)?;
         let event = Event::Created(Box::new(created));
         let view = tables::named_view(&system.task);
-        store.append(&[event.written()], |transaction, _| transaction.execute_batch(&view))?;
+        let store = Store::create_with(folder, FORM, &[event.written()], |transaction, _| {
+            transaction.execute_batch(&view)
+        })?;
         let mut history = History::default();
         history.take(event).map_err(Mistake::new)?;
         Ok(Study::of(store, history, system.clone()))
@@ -415,18 +416,17 @@ impl Study {
     /// The pending episode failed; what was measured until then counts.
     pub fn fail(&mut self, episode: Option<usize>, reason: &str) -> Result<Closed, StudyError> {
         let pending = self.history.pending().map(|p| p.episode);
-        match (pending, episode) {
-            (Some(pending), episode) if episode.is_none_or(|e| e == pending) => {
-                self.mark(pending, reason, Event::Failed, Status::Failed)
-            }
-            (_, Some(episode)) if episode < self.history.episodes.len() => {
+        if let Some(pending) = pending.filter(|p| episode.is_none_or(|e| e == *p)) {
+            return self.mark(pending, reason, Event::Failed, Status::Failed);
+        }
+        match episode {
+            Some(episode) if episode < self.history.episodes.len() => {
                 Err(Mistake::new(format!("episode {episode} is over already"))
                     .hint("one that is not to be learned from: ocorl study discard")
                     .into())
             }
-            (_, Some(episode)) => Err(refused(format!("there is no episode {episode}"))),
-            (None, None) => Err(refused("no episode is pending".into())),
-            (Some(_), None) => unreachable!("the first case takes it"),
+            Some(episode) => Err(refused(format!("there is no episode {episode}"))),
+            None => Err(refused("no episode is pending".into())),
         }
     }
 
