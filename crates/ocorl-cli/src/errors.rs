@@ -6,6 +6,7 @@ use ocorl::simulate::Outcome;
 use ocorl::system::{BenchmarkError, Quantity, Text, UnknownSystem};
 use ocorl_study::cell::unknown_system;
 use ocorl_study::mistake::{Mistake, nearest};
+use ocorl_study::store::StoreError;
 use ocorl_study::sweep::SweepError;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -165,11 +166,25 @@ impl From<SweepError> for Failure {
         let safe = "every finished cell is kept";
         match error {
             SweepError::File { path, source } => Failure::file(&path, &source).detail("note", safe),
-            SweepError::InUse { .. } => Failure::new(IN_USE, error.to_string())
-                .detail("note", "nothing was changed on disk")
-                .hint("wait for it, or give another folder with --out"),
-            SweepError::OtherVersion { .. } => Failure::new(DAMAGED, error.to_string())
-                .detail("note", "nothing was changed on disk")
+            SweepError::Store(error) => {
+                let hint = match &error {
+                    StoreError::InUse { .. } => Some("wait for it, or give another folder with --out"),
+                    StoreError::Damaged { .. } => Some(
+                        "give another folder with --out, or move the database away: then all cells are run again",
+                    ),
+                    StoreError::Disk { .. } => {
+                        Some("make room or get permission; the same command goes on where it was")
+                    }
+                    _ => None,
+                };
+                let failure = Failure::from(error);
+                match hint {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                }
+            }
+            SweepError::OtherVersion { .. } => Failure::damaged(error.to_string())
+                .detail("note", safe)
                 .hint("results of two versions are not mixed: give another folder with --out"),
             _ => Failure::badly(error.to_string()),
         }

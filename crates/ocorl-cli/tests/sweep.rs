@@ -1,5 +1,8 @@
 //! Runs `ocorl sweep` as a person would, and stops it as a power cut would.
 
+use ocorl_study::cell::CellResult;
+use ocorl_study::store::{Access, Record, Store, StoreError};
+use ocorl_study::sweep::FORM;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -43,20 +46,38 @@ fn with_grid(grid: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Everything that must not depend on how often the sweep was stopped.
-fn kept(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let sweep = folder.join("sweeps/grid");
-    let cells = fs::read_dir(sweep.join("cells")).expect("cells").map(|file| file.expect("a cell").path());
-    let named = ["results.csv", "results.json", "episodes.csv"].map(|name| sweep.join(name));
-    cells
-        .chain(named)
-        .map(|path| {
-            (
-                path.display().to_string().replace(&folder.display().to_string(), ""),
-                fs::read(&path).expect("a file"),
-            )
-        })
-        .collect()
+/// The events of the sweep in `folder`; none if it has no database yet.
+fn events(folder: &Path) -> Vec<Record> {
+    let mut records = Vec::new();
+    let opened = Store::open(&folder.join("sweeps/grid"), FORM, Access::Read, |record| {
+        records.push(record);
+        Ok(())
+    });
+    match opened {
+        // A database without a table was being made when the program was killed.
+        Ok(_) | Err(StoreError::Missing { .. }) => {}
+        Err(StoreError::Damaged { record, good: 0, .. }) if record.contains("no database") => {}
+        Err(error) => panic!("{error}: {error:?}"),
+    }
+    records
+}
+
+/// How many cells have ended, each time they did.
+fn ended(folder: &Path) -> usize {
+    events(folder).iter().filter(|record| record.kind == "cell").count()
+}
+
+/// Everything that must not depend on how often the sweep was stopped: cells, and the files that sum up.
+fn kept(folder: &Path) -> BTreeMap<String, String> {
+    let cells = events(folder).into_iter().filter(|record| record.kind == "cell").map(|record| {
+        let result: CellResult = serde_json::from_str(&record.payload).expect("a result");
+        (result.cell.id(), record.payload)
+    });
+    let named = ["results.csv", "results.json", "episodes.csv"].map(|name| {
+        let path = folder.join("sweeps/grid").join(name);
+        (name.to_owned(), fs::read_to_string(path).expect("a file"))
+    });
+    cells.chain(named).collect()
 }
 
 #[test]
@@ -70,12 +91,13 @@ fn killed_twenty_times_it_gives_the_same_bytes() {
     assert!(ocorl(again.path(), &["sweep", "grid.toml", "--jobs", "1", "--quiet"]).status.success());
     let length = begin.elapsed().as_secs_f64();
     let mut moment = 0x9e37_79b9_u64;
-    let mut interrupted = 0;
+    let (mut interrupted, mut told) = (0, 0);
     for _ in 0..20 {
+        let words = killed.path().join("words");
         let mut child = program(killed.path())
-            .args(["sweep", "grid.toml", "--jobs", "2", "--quiet"])
+            .args(["sweep", "grid.toml", "--jobs", "2"])
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(fs::File::create(&words).expect("a file"))
             .spawn()
             .expect("the program starts");
         moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -84,6 +106,11 @@ fn killed_twenty_times_it_gives_the_same_bytes() {
         interrupted += usize::from(child.try_wait().expect("a status").is_none());
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
+        // What it has told of is there.
+        let words = fs::read_to_string(&words).expect("words");
+        told += words.lines().filter(|line| line.contains(" of 12: ")).count();
+        let there = ended(killed.path());
+        assert!(there >= told, "{told} cells were told of, {there} are there");
     }
     assert!(interrupted >= 3, "only {interrupted} of 20 were still at work: the test says nothing");
     let output = ocorl(killed.path(), &["sweep", "grid.toml", "--jobs", "1"]);
@@ -92,9 +119,11 @@ fn killed_twenty_times_it_gives_the_same_bytes() {
     let (expected, found) = (kept(whole.path()), kept(killed.path()));
     assert_eq!(expected.len(), 12 + 3);
     assert_eq!(expected.keys().collect::<Vec<_>>(), found.keys().collect::<Vec<_>>());
-    for (name, bytes) in &expected {
-        assert_eq!(text(bytes), text(&found[name]), "{name}");
+    for (name, contents) in &expected {
+        assert_eq!(contents, &found[name], "{name}");
     }
+    // What was finished was not run again.
+    assert_eq!(ended(killed.path()), 12);
     // One job or two, once or in pieces: every cell is counted once.
     assert_eq!(kept(again.path()), expected);
     let timings = fs::read_to_string(killed.path().join("sweeps/grid/timings.csv")).expect("timings");
@@ -140,25 +169,70 @@ const ONE: &str = "systems = \"cancer-treatment\"\nseeds = 1\n[set]\nepisodes = 
                    [set.plan]\nintervals = 20\n[set.select]\ncandidates = 20\n";
 
 #[test]
-fn a_damaged_cell_is_run_again_and_another_versions_is_not_mixed_in() {
+fn a_damaged_database_is_refused_and_not_touched() {
+    let folder = with_grid(ONE);
+    assert!(ocorl(folder.path(), &["sweep", "grid.toml", "--quiet"]).status.success());
+    let file = folder.path().join("sweeps/grid/sweep.db");
+    let mut bytes = fs::read(&file).expect("a database");
+    let part = b"\"system\":\"cancer-treatment\"";
+    let place = bytes.windows(part.len()).position(|window| window == part).expect("the cell");
+    bytes[place + part.len() - 2] = b's';
+    fs::write(&file, &bytes).expect("written");
+    let output = ocorl(folder.path(), &["sweep", "grid.toml"]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    let (start, end) = (
+        "error: the sweep in 'sweeps/grid' is damaged\n  file    sweeps/grid/sweep.db\n  record  2: its checksum is ",
+        "\n  good    records 1-1\n  note    nothing was changed on disk\n\
+         hint: give another folder with --out, or move the database away: then all cells are run again\n",
+    );
+    assert!(said.starts_with(start) && said.ends_with(end), "{said}");
+    assert_eq!(fs::read(&file).expect("a database"), bytes);
+}
+
+#[test]
+fn a_database_that_cannot_be_written_is_the_disks_fault() {
+    let folder = with_grid(ONE);
+    fs::create_dir_all(folder.path().join("sweeps/grid/sweep.db")).expect("a folder in its place");
+    let output = ocorl(folder.path(), &["sweep", "grid.toml"]);
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).starts_with("error: cannot use 'sweeps/grid/sweep.db': "));
+}
+
+#[test]
+fn cells_in_files_of_their_own_are_taken_over_and_another_versions_are_not_mixed_in() {
     let folder = with_grid(ONE);
     assert!(ocorl(folder.path(), &["sweep", "grid.toml", "--quiet"]).status.success());
     let before = kept(folder.path());
-    let cells = folder.path().join("sweeps/grid/cells");
-    let cell = fs::read_dir(&cells).expect("cells").next().expect("one").expect("a cell").path();
-    let contents = fs::read_to_string(&cell).expect("a cell");
-    fs::write(&cell, &contents[..contents.len() / 2]).expect("written");
+    let sweep = folder.path().join("sweeps/grid");
+    // As it was before there was a database.
+    let (id, result) = before.iter().find(|(name, _)| name.starts_with("cancer")).expect("the cell");
+    let cell = sweep.join("cells").join(format!("{id}.json"));
+    fs::create_dir(sweep.join("cells")).expect("a folder");
+    let as_before = |contents: &str| {
+        fs::remove_file(sweep.join("sweep.db")).expect("removed");
+        fs::write(&cell, contents).expect("written");
+    };
+    as_before(&format!("{result}\n"));
     let output = ocorl(folder.path(), &["sweep", "grid.toml"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(
-        text(&output.stderr).contains("cannot be read; its cell is run again"),
+        text(&output.stderr).starts_with("1 cell, 1 already done, 0 to run\n"),
         "{}",
         text(&output.stderr)
     );
     assert_eq!(kept(folder.path()), before);
-    fs::write(&cell, contents.replace(env!("CARGO_PKG_VERSION"), "0.0.1")).expect("written");
+    assert_eq!(fs::read_to_string(&cell).expect("the old file"), format!("{result}\n"));
+    as_before(&result[..result.len() / 2]);
+    let output = ocorl(folder.path(), &["sweep", "grid.toml"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("cannot be read; its cell is run again"), "{said}");
+    assert_eq!(kept(folder.path()), before);
+    as_before(&result.replace(env!("CARGO_PKG_VERSION"), "0.0.1"));
     let output = ocorl(folder.path(), &["sweep", "grid.toml"]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stderr).contains("was made by version 0.0.1"), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("error: a cell in 'sweeps/grid/sweep.db' was made by version 0.0.1"), "{said}");
 }
 
 #[test]
@@ -170,24 +244,26 @@ fn two_programs_do_not_work_in_one_folder() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the program starts");
-    let lock = folder.path().join("sweeps/grid/.lock");
-    for _ in 0..200 {
-        if lock.exists() {
+    // It is at work as soon as the database has its first event.
+    for _ in 0..500 {
+        if !events(folder.path()).is_empty() {
             break;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    std::thread::sleep(Duration::from_millis(100));
     let output = ocorl(folder.path(), &["sweep", "grid.toml"]);
+    let pid = first.id();
     first.kill().expect("it can be killed");
     first.wait().expect("it ends");
     assert_eq!(output.status.code(), Some(4));
-    assert_eq!(
-        text(&output.stderr),
-        "error: the sweep in 'sweeps/grid' is in use by another program\n  \
-         note    nothing was changed on disk\n\
-         hint: wait for it, or give another folder with --out\n"
-    );
+    let said = text(&output.stderr);
+    let start = format!("error: 'sweeps/grid' is in use by process {pid} on '");
+    let end =
+        "\n  note    nothing was changed on disk\nhint: wait for it, or give another folder with --out\n";
+    assert!(said.starts_with(&start) && said.ends_with(end), "{said}");
+    // Who was killed holds nothing.
+    let dry = ocorl(folder.path(), &["sweep", "grid.toml", "--dry-run"]);
+    assert!(dry.status.success(), "{}", text(&dry.stderr));
 }
 
 #[test]

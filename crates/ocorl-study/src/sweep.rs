@@ -1,24 +1,40 @@
-//! A sweep on disk: every finished cell is one file, there whole or not at all. Stopped at any moment, it goes on where it was.
+//! A sweep on disk: every finished cell is an event of a [`Store`], there whole or not at all. Stopped at any moment,
+//! it goes on where it was.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `cells/<system>-<seed>-<hash>.json` | the result of one cell: the same bytes wherever it ran |
+//! | `sweep.db` | the results of all cells that have ended, also of other grids that were run in the same folder |
+//! | `sweep.lock` | who is at work there |
 //! | `timings.csv` | what each cell took here |
 //! | `about.toml` | command, version, date, machine, processor time |
-//! | `results.csv`, `results.json`, `episodes.csv` | all of it, in the order of the grid, written at the end |
+//! | `results.csv`, `results.json`, `episodes.csv` | all of it, in the order of the grid |
+//!
+//! The database is the memory; the other files are written from it at the end, for people and for
+//! [`Results::load`]. Its events are `created` (the version of the program) and `cell` (the result of a cell as JSON, the same bytes
+//! wherever it ran; the later one of the same cell counts). The tables `cells` and `timings` stand beside them, for people with SQL.
+//! Times are in no event, so that a sweep run twice on one thread has the same chain of checksums twice. On several threads cells
+//! may end in another order; then the chains differ, and `results.csv` does not.
+
+mod old;
+mod tables;
+
+pub use tables::FORM;
 
 use crate::cell::{Cell, CellResult};
 use crate::files::{remove_leftovers, write_atomically};
 use crate::grid::Grid;
 use crate::results::Results;
+use crate::store::{Access, Record, Store, StoreError};
 use crate::threads::{self, Jobs, Timing, Update, Work};
 use crate::tidy::Tidy;
+use old::Old;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tables::{CELL, CREATED, Created};
 
 /// Why a sweep cannot go on. What is finished is safe on disk.
 #[derive(Debug, thiserror::Error)]
@@ -32,17 +48,16 @@ pub enum SweepError {
         /// What it says.
         source: io::Error,
     },
-    /// Another program works in the same folder.
-    #[error("the sweep in '{}' is in use by another program", folder.display())]
-    InUse {
-        /// Where.
-        folder: PathBuf,
-    },
+    /// The database: damaged, in use, or the disk refuses.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A finished cell is another version's.
-    #[error("'{}' was made by version {theirs}, this is {ours}", path.display())]
+    #[error("a cell in '{}' was made by version {theirs}, this is {ours}: {cell}", path.display())]
     OtherVersion {
-        /// The cell's file.
+        /// The database.
         path: PathBuf,
+        /// Which cell.
+        cell: String,
         /// Who made it.
         theirs: String,
         /// Who we are.
@@ -76,43 +91,38 @@ impl About {
 /// A sweep, and what of it is finished.
 #[derive(Debug)]
 pub struct Sweep {
-    folder: PathBuf,
+    store: Store,
     cells: Vec<Cell>,
     results: Vec<Option<CellResult>>,
     timings: BTreeMap<String, Timing>,
-    /// Files of cells that could not be read; their cells will be run again.
+    /// Files of cells from before there was a database that could not be read; their cells will be run again.
     pub damaged: Vec<PathBuf>,
-    /// Held as long as the sweep is open; the system lets go of it when the program ends, however it ends.
-    _lock: File,
 }
 
 impl Sweep {
     /// Opens the sweep of `grid` in `folder`, which is made if it is not there, and looks what is finished.
     pub fn open(folder: &Path, grid: &Grid) -> Result<Self, SweepError> {
-        let inside = folder.join("cells");
-        fs::create_dir_all(&inside).map_err(|source| SweepError::File { path: inside.clone(), source })?;
-        let lock = lock(folder)?;
+        let mut ended = HashMap::new();
+        // Made first: what a process left that died while it made the database is made anew.
+        let mut store = match Store::create(folder, FORM) {
+            Err(StoreError::Exists { .. }) => {
+                Store::open(folder, FORM, Access::Write, |record| take(&record, &mut ended))?
+            }
+            made => made?,
+        };
         remove_leftovers(folder);
-        remove_leftovers(&inside);
+        let damaged = if store.head().0 == 0 { begin(&mut store, &mut ended)? } else { Vec::new() };
+        let timings = tables::timings(store.connection())
+            .map_err(|error| StoreError::sqlite(FORM.name, store.file(), &error, store.head().0))?;
         let cells = grid.cells();
-        let (mut results, mut damaged) = (Vec::with_capacity(cells.len()), Vec::new());
-        for cell in &cells {
-            let path = inside.join(cell.id() + ".json");
-            results.push(match finished(cell, &path) {
-                Finished::Not => None,
-                Finished::Yes(result) if result.version != env!("CARGO_PKG_VERSION") => {
-                    let (theirs, ours) = (result.version, env!("CARGO_PKG_VERSION"));
-                    return Err(SweepError::OtherVersion { path, theirs, ours });
-                }
-                Finished::Yes(result) => Some(*result),
-                Finished::Damaged => {
-                    damaged.push(path);
-                    None
-                }
-            });
+        let of = |cell: &Cell| ended.get(&cell.id()).filter(|result| result.cell == *cell).cloned();
+        let results: Vec<Option<CellResult>> = cells.iter().map(of).collect();
+        let ours = env!("CARGO_PKG_VERSION");
+        if let Some(other) = results.iter().flatten().find(|result| result.version != ours) {
+            let (path, cell) = (store.file().into(), other.cell.to_string());
+            return Err(SweepError::OtherVersion { path, cell, theirs: other.version.clone(), ours });
         }
-        let timings = timings(folder);
-        Ok(Sweep { folder: folder.into(), cells, results, timings, damaged, _lock: lock })
+        Ok(Sweep { store, cells, results, timings, damaged })
     }
 
     /// All cells, in the order of the grid.
@@ -160,14 +170,16 @@ impl Sweep {
         })
     }
 
-    /// Keeps the result of a cell. The time first: a cell that has a result has been counted.
+    /// Keeps the result of a cell.
     fn keep(&mut self, index: usize, result: &CellResult, timing: Timing) -> Result<(), SweepError> {
         let id = self.cells[index].id();
-        self.timings.insert(id.clone(), timing);
-        self.write("timings.csv", &self.timing_table().csv())?;
-        let text = serde_json::to_string(result).unwrap_or_default() + "\n";
-        self.write(&format!("cells/{id}.json"), &text)?;
-        self.results[index] = Some(result.clone());
+        let (text, result) = readable(result);
+        self.store.append(&[(CELL, text)], |transaction, seq| {
+            tables::put_cell(transaction, seq, &id, &result)?;
+            tables::put_timing(transaction, &id, timing)
+        })?;
+        self.timings.insert(id, timing);
+        self.results[index] = Some(result);
         Ok(())
     }
 
@@ -179,7 +191,7 @@ impl Sweep {
     }
 
     fn write(&self, name: &str, contents: &str) -> Result<(), SweepError> {
-        let path = self.folder.join(name);
+        let path = self.store.folder().join(name);
         write_atomically(&path, contents.as_bytes()).map_err(|source| SweepError::File { path, source })
     }
 
@@ -203,43 +215,261 @@ impl Sweep {
 
     /// Writes the files that sum up.
     pub fn save(&self) -> Result<Results, SweepError> {
-        let results = self.results();
-        let saved = results.save(&self.folder);
-        saved.map_err(|source| SweepError::File { path: self.folder.join("results.csv"), source })?;
+        if !self.timings.is_empty() {
+            self.write("timings.csv", &self.timing_table().csv())?;
+        }
+        let (results, folder) = (self.results(), self.store.folder());
+        let saved = results.save(folder);
+        saved.map_err(|source| SweepError::File { path: folder.join("results.csv"), source })?;
         Ok(results)
     }
 }
 
-/// What a cell's file says.
-enum Finished {
-    Not,
-    Yes(Box<CellResult>),
-    Damaged,
+/// What an event says; the later one of the same cell counts.
+fn take(record: &Record, ended: &mut HashMap<String, CellResult>) -> Result<(), String> {
+    match record.kind.as_str() {
+        CREATED => serde_json::from_str::<Created>(&record.payload).map(|_| ()),
+        CELL => serde_json::from_str::<CellResult>(&record.payload).map(|result| {
+            ended.insert(result.cell.id(), result);
+        }),
+        other => return Err(format!("nobody knows what '{other}' is")),
+    }
+    .map_err(|error| error.to_string())
 }
 
-fn finished(cell: &Cell, path: &Path) -> Finished {
-    let Ok(text) = fs::read_to_string(path) else { return Finished::Not };
-    match serde_json::from_str::<CellResult>(&text) {
-        Ok(result) if result.cell == *cell => Finished::Yes(Box::new(result)),
-        _ => Finished::Damaged,
+/// The first events of a database: who made it, and what files say from before there was one. Returns those that cannot be read.
+fn begin(store: &mut Store, ended: &mut HashMap<String, CellResult>) -> Result<Vec<PathBuf>, StoreError> {
+    let (old, timings) = (Old::read(store.folder()), timings(store.folder()));
+    let created = Created { version: env!("CARGO_PKG_VERSION").into() };
+    let mut events = vec![(CREATED, serde_json::to_string(&created).unwrap_or_default())];
+    events.extend(old.cells.iter().map(|(text, _)| (CELL, text.clone())));
+    store.append(&events, |transaction, first| {
+        for ((_, result), seq) in old.cells.iter().zip(first + 1..) {
+            tables::put_cell(transaction, seq, &result.cell.id(), result)?;
+        }
+        timings.iter().try_for_each(|(id, timing)| tables::put_timing(transaction, id, *timing))
+    })?;
+    ended.extend(old.cells.into_iter().map(|(_, result)| (result.cell.id(), result)));
+    Ok(old.damaged)
+}
+
+/// A result as it is written, and as it will be read. One with a number that is not finite cannot be: its cell has failed.
+fn readable(result: &CellResult) -> (String, CellResult) {
+    let text = serde_json::to_string(result).unwrap_or_default();
+    if let Ok(read) = serde_json::from_str(&text) {
+        return (text, read);
     }
+    let failed = CellResult::failed(&result.cell, "a number in its result is not finite");
+    (serde_json::to_string(&failed).unwrap_or_default(), failed)
 }
 
 /// What each cell of the sweep in `folder` took, by its id. Times that cannot be read are not known.
 pub fn timings(folder: &Path) -> BTreeMap<String, Timing> {
     let Ok(mut reader) = csv::Reader::from_path(folder.join("timings.csv")) else { return BTreeMap::new() };
-    let rows = reader.deserialize::<(String, f64, f64)>();
-    rows.filter_map(Result::ok).map(|(id, cpu, wall)| (id, Timing { cpu, wall })).collect()
+    let rows = reader.deserialize::<(String, f64, f64)>().filter_map(Result::ok);
+    let known = rows.filter(|(_, cpu, wall)| cpu.is_finite() && wall.is_finite());
+    known.map(|(id, cpu, wall)| (id, Timing { cpu, wall })).collect()
 }
 
-/// Nobody else works here.
-fn lock(folder: &Path) -> Result<File, SweepError> {
-    let path = folder.join(".lock");
-    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(|source| SweepError::File { path: path.clone(), source })?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(SweepError::InUse { folder: folder.into() }),
-        Err(TryLockError::Error(source)) => Err(SweepError::File { path, source }),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::EpisodeRow;
+    use std::sync::atomic::AtomicBool;
+
+    /// Whoever runs a cell in no time.
+    struct Pretend<F>(F);
+
+    impl<F: Fn(&Cell) -> CellResult + Send + Sync + 'static> Work for Pretend<F> {
+        fn run(&self, cell: &Cell, _: &Arc<AtomicBool>, _: &mut dyn FnMut(&EpisodeRow)) -> CellResult {
+            self.0(cell)
+        }
+    }
+
+    fn grid(seeds: usize) -> Grid {
+        Grid::parse(&format!("systems = \"pendulum\"\nseeds = {seeds}\n"), "").unwrap()
+    }
+
+    /// A result whose only episode has this cost.
+    fn with_cost(cell: &Cell, cost: f64) -> CellResult {
+        let row = serde_json::json!({
+            "episode": 0, "cost": 0.0, "regret": 0.0, "measured": 3, "synchronized": 0,
+            "information_gain": 0.1, "outcome": "completed",
+        });
+        let row: EpisodeRow = serde_json::from_value(row).unwrap();
+        let episodes = vec![EpisodeRow { cost, ..row }];
+        CellResult { failure: None, episodes, ..CellResult::failed(cell, "") }
+    }
+
+    fn good(cell: &Cell) -> CellResult {
+        with_cost(cell, 0.1 + cell.seed as f64)
+    }
+
+    /// Runs what is to be run, one cell at a time.
+    fn run(
+        sweep: &mut Sweep,
+        again: bool,
+        work: impl Fn(&Cell) -> CellResult + Send + Sync + 'static,
+    ) -> usize {
+        let jobs = Jobs { count: 1, budget: None, cancel: Arc::default() };
+        let todo = sweep.todo(again);
+        let work: Arc<dyn Work> = Arc::new(Pretend(work));
+        assert!(sweep.run(&todo, &jobs, &work, &mut |_, _| ()).unwrap());
+        sweep.save().unwrap();
+        todo.len()
+    }
+
+    /// Every event, and the last checksum.
+    fn events(folder: &Path) -> (Vec<Record>, String) {
+        let mut records = Vec::new();
+        let store = Store::open(folder, FORM, Access::Read, |record| {
+            records.push(record);
+            Ok(())
+        });
+        let checksum = store.unwrap().head().1.to_owned();
+        (records, checksum)
+    }
+
+    #[test]
+    fn run_twice_on_one_thread_the_chains_are_equal_whatever_it_took() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let slow = |cell: &Cell| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            good(cell)
+        };
+        assert_eq!(run(&mut Sweep::open(&one, &grid(4)).unwrap(), false, good), 4);
+        assert_eq!(run(&mut Sweep::open(&two, &grid(4)).unwrap(), false, slow), 4);
+        assert_eq!(events(&one), events(&two));
+        let csv = |folder: &Path| fs::read(folder.join("results.csv")).unwrap();
+        assert_eq!(csv(&one), csv(&two));
+        assert_eq!(timings(&two).len(), 4);
+        assert!(timings(&two).values().all(|timing| timing.wall >= 0.02));
+        // Another grid in the same folder finds what they share, and what the first gave is not lost.
+        assert_eq!(run(&mut Sweep::open(&one, &grid(6)).unwrap(), false, good), 2);
+        let sweep = Sweep::open(&one, &grid(5)).unwrap();
+        assert!(sweep.todo(true).is_empty());
+        assert_eq!(sweep.results().cells.len(), 5);
+        assert!((0..5).all(|index| sweep.timing(index).is_some()));
+        let sql = "SELECT count(*) FROM cells JOIN timings USING (id) WHERE status = 'done'";
+        let rows: i64 = sweep.store.connection().query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 6);
+    }
+
+    #[test]
+    fn of_a_cell_that_is_run_again_the_later_result_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Sweep::open(folder.path(), &grid(3)).unwrap();
+        let shaky = |cell: &Cell| match cell.seed {
+            1 => CellResult::failed(cell, "it rained"),
+            _ => good(cell),
+        };
+        run(&mut open(), false, shaky);
+        assert!(open().todo(false).is_empty());
+        assert_eq!(open().todo(true), [1]);
+        assert_eq!(run(&mut open(), true, good), 1);
+        let sweep = open();
+        assert!(sweep.todo(true).is_empty());
+        assert_eq!(sweep.result(1), Some(&good(&sweep.cells()[1])));
+        assert_eq!(events(folder.path()).0.len(), 1 + 3 + 1);
+        let sql = "SELECT status, failure, final_cost, seq FROM cells WHERE seed = 1";
+        let row: (String, Option<String>, f64, i64) = sweep
+            .store
+            .connection()
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .unwrap();
+        assert_eq!(row, ("done".into(), None, 1.1, 5));
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_a_failed_cell_and_not_a_database_nobody_can_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Sweep::open(folder.path(), &grid(2)).unwrap();
+        run(&mut open(), false, |cell| with_cost(cell, if cell.seed == 0 { f64::NAN } else { 1.0 }));
+        let failure = open().result(0).unwrap().failure.clone();
+        assert_eq!(failure.as_deref(), Some("a number in its result is not finite"));
+        assert_eq!(open().todo(true), [0]);
+    }
+
+    #[test]
+    fn folders_with_a_file_a_cell_are_read_once_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("cells");
+        fs::create_dir(&inside).unwrap();
+        let cells = grid(5).cells();
+        let mut texts = BTreeMap::new();
+        for cell in &cells[1..] {
+            let text = serde_json::to_string(&good(cell)).unwrap();
+            fs::write(inside.join(cell.id() + ".json"), text.clone() + "\n").unwrap();
+            texts.insert(cell.id(), text);
+        }
+        let broken = inside.join(cells[2].id() + ".json");
+        fs::write(&broken, &texts.remove(&cells[2].id()).unwrap()[..40]).unwrap();
+        let times = format!("cell,cpu_seconds,wall_seconds\n{},1.5,2.25\nodd,NaN,inf\n", cells[1].id());
+        fs::write(folder.path().join("timings.csv"), times).unwrap();
+        // A process that died while it made the database.
+        fs::write(folder.path().join("sweep.db"), "").unwrap();
+
+        let sweep = Sweep::open(folder.path(), &grid(4)).unwrap();
+        assert_eq!(sweep.todo(true), [0, 2]);
+        assert_eq!(sweep.damaged, [broken]);
+        assert_eq!(sweep.result(3), Some(&good(&cells[3])));
+        assert_eq!(sweep.timing(1), Some(Timing { cpu: 1.5, wall: 2.25 }));
+        drop(sweep);
+        let (records, _) = events(folder.path());
+        let mut expected: Vec<&str> = texts.values().map(String::as_str).collect();
+        expected.insert(0, concat!("{\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}"));
+        assert_eq!(records.iter().map(|record| record.payload.as_str()).collect::<Vec<_>>(), expected);
+        assert_eq!(fs::read_dir(&inside).unwrap().count(), 4);
+
+        // From now on the database counts, also for the cell of another grid.
+        fs::remove_dir_all(&inside).unwrap();
+        let mut sweep = Sweep::open(folder.path(), &grid(5)).unwrap();
+        assert!(sweep.damaged.is_empty());
+        assert_eq!(run(&mut sweep, false, good), 2);
+        assert_eq!(sweep.results().cells, cells.iter().map(good).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn results_of_another_version_are_not_mixed_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = |cell: &Cell| CellResult { version: "0.0.1".into(), ..good(cell) };
+        run(&mut Sweep::open(folder.path(), &grid(2)).unwrap(), false, other);
+        let error = Sweep::open(folder.path(), &grid(1)).unwrap_err();
+        assert!(matches!(&error, SweepError::OtherVersion { theirs, .. } if theirs == "0.0.1"), "{error}");
+    }
+
+    #[test]
+    fn what_was_changed_is_refused_with_its_record() {
+        let folder = tempfile::tempdir().unwrap();
+        run(&mut Sweep::open(folder.path(), &grid(3)).unwrap(), false, good);
+        let file = folder.path().join("sweep.db");
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        let sql = "DROP TRIGGER events_are_never_changed;
+                   UPDATE events SET payload = replace(payload, '1.1', '1.0') WHERE seq = 3";
+        connection.execute_batch(sql).unwrap();
+        drop(connection);
+        let before = fs::read(&file).unwrap();
+        let error = Sweep::open(folder.path(), &grid(3)).unwrap_err();
+        let SweepError::Store(StoreError::Damaged { what: "sweep", file: named, record, good: 2 }) = &error
+        else {
+            panic!("{error:?}")
+        };
+        assert_eq!(*named, file);
+        assert!(record.starts_with("3: its checksum is "), "{record}");
+        assert_eq!(fs::read(&file).unwrap(), before);
+    }
+
+    #[test]
+    fn a_second_one_is_told_who_is_at_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Sweep::open(folder.path(), &grid(1)).unwrap();
+        let error = Sweep::open(folder.path(), &grid(1)).unwrap_err();
+        let SweepError::Store(StoreError::InUse { holder: Some(holder), .. }) = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(holder.pid, std::process::id());
+        drop(first);
+        Sweep::open(folder.path(), &grid(1)).unwrap();
     }
 }

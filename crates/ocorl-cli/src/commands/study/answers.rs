@@ -46,7 +46,7 @@ impl From<StoreError> for Failure {
                 .detail("note", unchanged)
                 .hint(format!("close it there, or look only: ocorl study status {}", folder.display())),
             StoreError::Disk { .. } => Failure::on_disk(message)
-                .detail("note", "what was told before is safe")
+                .detail("note", "what was kept before is safe")
                 .hint("make room or get permission, then say it again: nothing was half-written"),
             StoreError::Poisoned(_) => Failure::on_disk(message).hint("open the study again"),
             _ => Failure::badly(message),

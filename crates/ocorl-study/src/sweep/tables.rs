@@ -1,0 +1,86 @@
+//! The database of a sweep: its events, and the tables that follow from them.
+
+use crate::cell::CellResult;
+use crate::store::Form;
+use crate::threads::Timing;
+use rusqlite::{Connection, Transaction, params};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The form of a sweep's database.
+pub const FORM: Form = Form { name: "sweep", version: 1, tables: TABLES, migrations: &[] };
+
+/// The kind of the first event.
+pub(super) const CREATED: &str = "created";
+/// The kind of an event whose payload is the result of a cell; the later one of the same cell counts.
+pub(super) const CELL: &str = "cell";
+
+/// The first event.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Created {
+    /// Version of the program.
+    pub(super) version: String,
+}
+
+/// What a cell took is no part of its result: it is in no event, or equal runs would have unequal chains.
+const TABLES: &str = "
+CREATE TABLE cells (
+    id         TEXT PRIMARY KEY,
+    system     TEXT NOT NULL,
+    settings   TEXT NOT NULL,
+    changed    TEXT NOT NULL,
+    seed       INTEGER NOT NULL,
+    status     TEXT NOT NULL,
+    failure    TEXT,
+    final_cost REAL,
+    version    TEXT NOT NULL,
+    seq        INTEGER NOT NULL
+) STRICT;
+CREATE TABLE timings (
+    id           TEXT PRIMARY KEY,
+    cpu_seconds  REAL NOT NULL,
+    wall_seconds REAL NOT NULL
+) STRICT;
+";
+
+/// Writes what follows from the event `seq`: the cell `id` came to `result`.
+pub(super) fn put_cell(
+    transaction: &Transaction<'_>,
+    seq: u64,
+    id: &str,
+    result: &CellResult,
+) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO cells
+               (id, system, settings, changed, seed, status, failure, final_cost, version, seq)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    let cell = &result.cell;
+    transaction.prepare_cached(sql)?.execute(params![
+        id,
+        cell.system,
+        cell.settings,
+        serde_json::to_string(&cell.set).unwrap_or_default(),
+        cell.seed.cast_signed(),
+        if result.failure.is_none() { "done" } else { "failed" },
+        result.failure,
+        result.final_cost(),
+        result.version,
+        seq.cast_signed()
+    ])?;
+    Ok(())
+}
+
+/// Writes down what the cell `id` took.
+pub(super) fn put_timing(transaction: &Transaction<'_>, id: &str, timing: Timing) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO timings (id, cpu_seconds, wall_seconds) VALUES (?1, ?2, ?3)";
+    transaction.prepare_cached(sql)?.execute(params![id, timing.cpu, timing.wall])?;
+    Ok(())
+}
+
+/// What each cell took.
+pub(super) fn timings(connection: &Connection) -> rusqlite::Result<BTreeMap<String, Timing>> {
+    let mut statement = connection.prepare("SELECT id, cpu_seconds, wall_seconds FROM timings")?;
+    let rows =
+        statement.query_map([], |row| Ok((row.get(0)?, Timing { cpu: row.get(1)?, wall: row.get(2)? })))?;
+    rows.collect()
+}
