@@ -1,26 +1,39 @@
-//! What README shows is what happens: its commands are run, their output is compared, its code stands in an example.
+//! What README and the manuals show is what happens: their commands are run, their output is compared, README's code stands in an example.
 //!
-//! In a `console` block a line `$ cargo run --release -- ...` is run with the built program, and one with `-p ocorl --example`
-//! as that example; what follows must be its standard output, where a line `...` stands for any lines. Lines with times and
-//! folders ("done in ...", "saved ...") are not compared.
-//! A `rust` block must stand in one of the examples, up to its indentation; those are run anyway.
+//! In a `console` block a line `$ cargo run --release -- ...` is run with the built program, one with `-p ocorl --example` as that
+//! example, and one that begins with `$ ocorl ` by a shell that finds the program; what follows must be its standard output, where a line `...`
+//! stands for any lines. Lines with times and folders ("done in ...", "saved ...") are not compared.
+//! A `rust` block of README must stand in one of the examples, up to its indentation; those are run anyway.
 
 use crate::run::{output, root};
 use crate::steps::{Outcome, release};
 use crate::tell;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Beginnings of the lines that are run.
 const PROGRAM: &str = "$ cargo run --release -- ";
 const EXAMPLE: &str = "$ cargo run --release -p ocorl --example ";
+const SHELL: &str = "$ ocorl ";
+
+/// What is looked at.
+const DOCUMENTS: [&str; 3] = ["README.md", "docs/hardware.md", "docs/own-system.md"];
 
 /// Beginnings of the lines that are not compared.
 const TALK: [&str; 2] = ["done in ", "saved "];
 
 pub(crate) fn check() -> Result<Outcome, String> {
-    let text =
-        std::fs::read_to_string(root().join("README.md")).map_err(|error| format!("README.md: {error}"))?;
     let built = release()?;
+    let read =
+        |name: &str| std::fs::read_to_string(root().join(name)).map_err(|error| format!("{name}: {error}"));
+    for name in DOCUMENTS {
+        commands_of(name, &read(name)?, &built)?;
+    }
+    code(&read(DOCUMENTS[0])?)
+}
+
+/// Runs the commands of a document, in a folder of its own.
+fn commands_of(document: &str, text: &str, built: &[(String, PathBuf)]) -> Result<(), String> {
     let find = |name: &str| built.iter().find(|(built, _)| built == name).map(|(_, path)| path);
     let program = find("ocorl").ok_or("cargo built no program called ocorl")?;
     // What README's commands write goes beside the program, not into the repository; each time from nothing.
@@ -33,7 +46,7 @@ pub(crate) fn check() -> Result<Outcome, String> {
         std::os::unix::fs::symlink(root().join("studies"), &studies)
             .map_err(|error| format!("studies: {error}"))?;
     }
-    for (line, documented) in blocks(&text, "console").iter().flat_map(|block| commands(block)) {
+    for (line, documented) in blocks(text, "console").iter().flat_map(|block| commands(block)) {
         tell(&format!("  {line}\n"));
         let mut run = match (line.strip_prefix(PROGRAM), line.strip_prefix(EXAMPLE)) {
             (Some(arguments), _) => {
@@ -42,17 +55,31 @@ pub(crate) fn check() -> Result<Outcome, String> {
                 run
             }
             (_, Some(name)) => Command::new(
-                find(name).ok_or(format!("README.md asks for an example '{name}'; there is none"))?,
+                find(name).ok_or(format!("{document} asks for an example '{name}'; there is none"))?,
             ),
-            _ => continue,
+            _ => {
+                let mut run = Command::new("sh");
+                run.args(["-c", line.trim_start_matches("$ ")]).env("PATH", path_with(program));
+                run
+            }
         };
         run.current_dir(&folder);
         let said = String::from_utf8_lossy(&output(run)?.stdout).into_owned();
         if !matches(&documented, &said.lines().filter(|line| !is_talk(line)).collect::<Vec<_>>()) {
-            return Err(format!("README.md shows another output of: {line}\nnow it is:\n{said}"));
+            return Err(format!("{document} shows another output of: {line}\nnow it is:\n{said}"));
         }
     }
-    code(&text)
+    Ok(())
+}
+
+/// Where the shell looks for programs, the built one first.
+fn path_with(program: &Path) -> std::ffi::OsString {
+    let mut path = program.parent().unwrap_or(program).as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("PATH") {
+        path.push(":");
+        path.push(others);
+    }
+    path
 }
 
 fn code(text: &str) -> Result<Outcome, String> {
@@ -92,7 +119,7 @@ fn commands(block: &str) -> Vec<(String, Vec<String>)> {
     let mut ours = false;
     for line in block.lines() {
         if line.starts_with("$ ") {
-            ours = line.starts_with(PROGRAM) || line.starts_with(EXAMPLE);
+            ours = [PROGRAM, EXAMPLE, SHELL].iter().any(|beginning| line.starts_with(beginning));
             if ours {
                 let command = line.split(" # ").next().unwrap_or(line).trim();
                 found.push((command.into(), Vec::new()));

@@ -32,15 +32,24 @@ use std::process::ExitCode;
 /// Help leads with examples.
 const HELP: &str = "{about}\n\n{before-help}{usage-heading} {usage}\n\n{all-args}";
 
+/// The first page fits a small terminal.
+const SHORT_HELP: &str = "\
+{about}
+
+{before-help}Commands:
+{subcommands}
+
+Options: --json (one document, errors included), -q (no progress), --version; ocorl COMMAND --help";
+
 /// Learns to control continuous-time systems from few measurements, and finds their best control.
 #[derive(Parser)]
 #[command(name = "ocorl", version, color = clap::ColorChoice::Never, max_term_width = 100)]
-#[command(help_template = "{about}\n\n{before-help}{all-args}")]
+#[command(help_template = SHORT_HELP, disable_help_subcommand = true)]
 #[command(before_help = "\
 Examples:
-  ocorl run pendulum         learn to swing it up, from ten measurements an episode
-  ocorl list                 the systems, and what they are asked to do
-  ocorl optimal --all        the best control of the paper's nine systems, beside its Table 1")]
+  ocorl run pendulum                      learn to swing it up, from ten measurements an episode
+  ocorl study new lab --system pendulum   the same on hardware: ask, run, tell
+  ocorl optimal --all                     the best control of the paper's systems, beside its Table 1")]
 struct Program {
     #[command(subcommand)]
     command: Command,

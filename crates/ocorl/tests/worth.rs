@@ -37,18 +37,18 @@ fn the_planned_cost_is_as_uncertain_as_draws_of_f_make_it() {
     let predicted = worth(learner.model().as_ref(), &b.task, &intention.plan, &[]).unwrap();
     assert_eq!((predicted.after, predicted.after_best), (predicted.before, predicted.before));
     let reference = Reference::with_slopes(intention.plan.clone(), intention.slopes, &b.task.angles);
-    let costs: Vec<f64> = (0..200)
+    let costs: Vec<f64> = (0..60)
         .map(|i| {
             let mut f = learner.model().sample(&mut Stream::root(9).index(i).rng());
             let mut policy = Feedback::new(reference.clone(), LadderSettings::of(&b.task));
-            Simulator::new(1e-7).run(f.as_mut(), &mut policy, &Experiment::of(&b.task)).cost()
+            Simulator::new(1e-5).run(f.as_mut(), &mut policy, &Experiment::of(&b.task)).cost()
         })
         .collect();
     let n = costs.len() as f64;
     let mean = costs.iter().sum::<f64>() / n;
     let std = (costs.iter().map(|c| (c - mean) * (c - mean)).sum::<f64>() / (n - 1.0)).sqrt();
-    // 200 draws tell a standard deviation to 5 %; the rest is what the first order leaves out.
-    assert!((predicted.before / std - 1.0).abs() < 0.25, "predicted {}, drawn {std}", predicted.before);
+    // 60 draws tell a standard deviation to 9 %; the rest is what the first order leaves out.
+    assert!((predicted.before / std - 1.0).abs() < 0.3, "predicted {}, drawn {std}", predicted.before);
 }
 
 #[test]

@@ -90,7 +90,10 @@ impl StoreError {
             rusqlite::Error::SqliteFailure(code, message) => {
                 let text = message.clone().unwrap_or_else(|| code.to_string());
                 match code.code {
-                    ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => damaged(text),
+                    // The last: a table or a column is not there.
+                    ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown => {
+                        damaged(text)
+                    }
                     ErrorCode::DiskFull => {
                         StoreError::Disk { path: file.into(), cause: "the disk is full".into() }
                     }

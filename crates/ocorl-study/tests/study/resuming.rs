@@ -1,6 +1,8 @@
 //! Whoever comes back finds everything as it was, and goes on as if nothing had happened.
 
 use super::{begin, episode, measure, small, system};
+use ocorl::learn::{Observed, Strategy};
+use ocorl_study::measured::Measured;
 use ocorl_study::price::Prices;
 use ocorl_study::simulated::Simulated;
 use ocorl_study::store::Access;
@@ -62,6 +64,34 @@ fn a_run_is_the_study_of_a_laboratory_without_faults() {
     let other = ocorl::learn::Settings { measurements: 6, ..settings };
     drop(simulated);
     assert!(Study::open_or_create(run.path(), &system, &other, 7, Prices::default()).is_err());
+}
+
+#[test]
+fn states_alone_are_learned_from_through_files_too() {
+    let (run, rig) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut settings = small(&system());
+    (settings.episodes, settings.measurements) = (3, 8);
+    (settings.measured, settings.strategy) = (Observed::States, Strategy::Equidistant);
+    let study = Study::create(run.path(), &system(), settings.clone(), 7, Prices::default()).unwrap();
+    let mut simulated = Simulated::new(study, 0.0).unwrap();
+    let mut costs = Vec::new();
+    while let Some(episode) = simulated.next_episode(&mut ()).unwrap() {
+        costs.push(episode.record.cost);
+    }
+    drop(Study::create(rig.path(), &system(), settings, 7, Prices::default()).unwrap());
+    for _ in 0..3 {
+        // Written and read back as CSV, each in a sitting of its own.
+        let mut study = Study::open(rig.path(), Access::Write).unwrap();
+        let plan = study.ask(&mut ()).unwrap().unwrap();
+        let text = measure(&plan).csv(&study.columns());
+        assert!(!text.contains("_dot"), "{text}");
+        let told = Measured::parse(&text, "measured.csv", &study.columns()).unwrap();
+        study.tell(None, told, "measured.csv", Telling::Whole).unwrap();
+    }
+    let study = Study::open(rig.path(), Access::Read).unwrap();
+    let told: Vec<f64> =
+        study.history().episodes.iter().map(|e| e.closed.as_ref().unwrap().cost.unwrap()).collect();
+    assert_eq!(told, costs);
 }
 
 #[test]

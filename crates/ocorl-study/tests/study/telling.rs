@@ -48,7 +48,6 @@ fn bad_numbers_are_refused_by_name_and_nothing_is_stored() {
         (&|row: &mut Row| row.x.push(0.0), "'x' has 3 entries, the system has 2"),
         (&|row: &mut Row| row.u.clear(), "'u' has 0 entries"),
         (&|row: &mut Row| row.start = 1, "initial state 1"),
-        (&|row: &mut Row| row.x_dot = None, "no derivative"),
     ] {
         let message = refusal(&mut study, spoilt(change), Telling::Whole);
         assert!(message.contains(named), "{message}");

@@ -11,7 +11,7 @@ use ocorl::plan::{Ilqr, Problem, Start, Transcription, uniform_grid};
 use ocorl::random::Stream;
 use ocorl::system::{Benchmark, Dynamics};
 use ocorl::track::{MpcSettings, MpcSolver, Reference, Solver};
-use ocorl_study::control::Maker;
+use ocorl_study::control::{ITERATIONS, Maker};
 use ocorl_study::plan_file::{FORMAT, LegTable, Limits, Named, PlanFile, VERSION};
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(crate) fn plan_file(name: &str, intervals: usize) -> PlanFile {
     }
 }
 
-/// A Gaussian process with `count` points around the plan of `file`.
+/// A trained Gaussian process with `count` points around the plan of `file`.
 pub(crate) fn model(file: &PlanFile, count: usize) -> Arc<dyn StatisticalModel> {
     let b = Benchmark::find(&file.system).unwrap();
     let (mut f, mut data) = (b.dynamics(), Measurements::new(b.dims()));
@@ -76,10 +76,11 @@ pub(crate) fn model(file: &PlanFile, count: usize) -> Arc<dyn StatisticalModel> 
     }
     let mut gp = GaussianProcess::for_task(&b.task, Settings::default()).unwrap();
     gp.update(&data).unwrap();
+    gp.train(Stream::root(5)).unwrap();
     Arc::new(gp)
 }
 
-/// MPC settings as the learner's, on the plan's own period.
+/// MPC settings as `ocorl control` has them, on the plan's own period.
 pub(crate) fn mpc_settings(file: &PlanFile) -> MpcSettings {
     let b = Benchmark::find(&file.system).unwrap();
     let track = LearnSettings::for_benchmark(&b).track;
@@ -87,7 +88,7 @@ pub(crate) fn mpc_settings(file: &PlanFile) -> MpcSettings {
     settings.period = file.period;
     settings.nodes = (track.nodes > 0).then_some(track.nodes);
     settings.transcription = Transcription::single(track.integrator.into());
-    settings.ilqr.max_iterations = track.max_iterations;
+    settings.ilqr.max_iterations = track.max_iterations.min(ITERATIONS);
     settings
 }
 
