@@ -2,11 +2,14 @@
 
 use crate::run::{cargo, pass};
 
-/// A long test: its name, what it shows, how it is run.
+/// A long test: its name, what it shows, which tests it is.
 struct Soak {
     name: &'static str,
     shows: &'static str,
-    arguments: &'static [&'static str],
+    /// In the words of nextest.
+    tests: &'static str,
+    /// Whether they are left out when everything is tested.
+    ignored: bool,
     /// The variable that says how long, and how long unless somebody says otherwise.
     size: Option<(&'static str, usize)>,
 }
@@ -15,49 +18,36 @@ const SOAKS: [Soak; 5] = [
     Soak {
         name: "kills",
         shows: "study commands killed at random moments lose nothing and end the same",
-        arguments: &[
-            "test",
-            "-p",
-            "ocorl-cli",
-            "--test",
-            "study",
-            "killed_at_any_moment",
-            "--",
-            "--nocapture",
-        ],
+        tests: "binary(study) and test(killed_at_any_moment)",
+        ignored: false,
         size: Some(("OCORL_KILLS", 1_000)),
     },
     Soak {
         name: "bytes",
         shows: "every flipped byte of a study is noticed or does not matter",
-        arguments: &[
-            "test",
-            "-p",
-            "ocorl-study",
-            "--test",
-            "study",
-            "every_flipped_byte",
-            "--",
-            "--nocapture",
-        ],
+        tests: "binary(study) and test(every_flipped_byte)",
+        ignored: false,
         size: Some(("OCORL_FLIPS", 10_000)),
     },
     Soak {
         name: "files",
         shows: "changed files of measurements and plans never make a reader panic or hang",
-        arguments: &["test", "-p", "ocorl-study", "--test", "study", "no_file_makes", "--", "--nocapture"],
+        tests: "binary(study) and test(no_file_makes)",
+        ignored: false,
         size: Some(("OCORL_FUZZ", 100_000)),
     },
     Soak {
         name: "systems",
         shows: "changed files of systems and random expressions never make a reader panic or hang",
-        arguments: &["test", "-p", "ocorl-study", "--test", "own_system", "--", "--ignored", "--nocapture"],
+        tests: "binary(own_system) or binary(expression)",
+        ignored: true,
         size: None,
     },
     Soak {
         name: "controller",
         shows: "a million steps with a faulty solver stay finite and within limits; a hung solver is not waited for",
-        arguments: &["test", "-p", "ocorl-study", "--test", "control", "--", "--ignored", "--nocapture"],
+        tests: "binary(control)",
+        ignored: true,
         size: None,
     },
 ];
@@ -70,7 +60,12 @@ pub(crate) fn run(name: &str, size: Option<&str>) -> Result<(), String> {
         return Err(format!("no soak test '{name}'; there are:\n{names}\n  all         every one of them"));
     }
     for soak in chosen {
-        let mut command = cargo(soak.arguments);
+        // The whole workspace, so that what is built is what the tests of every change have built.
+        let mut words = vec!["nextest", "run", "--workspace", "--no-capture", "-E", soak.tests];
+        if soak.ignored {
+            words.extend(["--run-ignored", "only"]);
+        }
+        let mut command = cargo(&words);
         if let Some((variable, usual)) = soak.size {
             command.env(variable, size.map_or(usual.to_string(), str::to_owned));
         }

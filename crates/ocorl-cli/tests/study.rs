@@ -133,11 +133,10 @@ fn the_plan_of_a_study_is_followed_with_its_model_in_real_time() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the program starts");
-    let mut lines = String::new();
-    for i in 0..20 {
-        lines +=
-            &format!("{{\"t\": {}, \"x\": {{\"position\": 1.0, \"velocity\": 0.0}}}}\n", 0.05 * f64::from(i));
-    }
+    let line = |i: i32| {
+        format!("{{\"t\": {}, \"x\": {{\"position\": 1.0, \"velocity\": 0.0}}}}\n", 0.05 * f64::from(i))
+    };
+    let lines: String = (0..20).map(line).collect();
     std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), lines.as_bytes())
         .expect("it listens");
     let output = child.wait_with_output().expect("it ends");

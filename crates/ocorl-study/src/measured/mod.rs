@@ -8,7 +8,6 @@ mod csv;
 mod json;
 
 use crate::mistake::Mistake;
-use crate::plan_file::Named;
 use crate::study::{Applied, End, Row};
 use std::path::Path;
 
@@ -22,12 +21,6 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Of a system with these quantities.
-    pub fn new(states: &[Named], controls: &[Named]) -> Self {
-        let names = |list: &[Named]| list.iter().map(|q| q.name.clone()).collect();
-        Columns { states: names(states), controls: names(controls) }
-    }
-
     /// Of a task.
     pub fn of(task: &ocorl::system::Task) -> Self {
         let names = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.name.clone()).collect();

@@ -110,11 +110,12 @@ impl Store {
         std::fs::create_dir_all(folder).map_err(|source| StoreError::io(folder, &source))?;
         let file = folder.join(form.name).with_extension("db");
         let lock = Lock::take(&file.with_extension("lock"))?;
-        if file.exists() && !is_blank(&file) {
-            return Err(StoreError::Exists { what: form.name, folder: folder.into() });
-        }
         let failed = |error: &rusqlite::Error| StoreError::sqlite(form.name, &file, error, 0);
         let mut connection = connect(&file, Access::Write).map_err(|e| failed(&e))?;
+        if !is_blank(&connection).map_err(|e| failed(&e))? {
+            return Err(StoreError::Exists { what: form.name, folder: folder.into() });
+        }
+        secure(&connection).map_err(|e| failed(&e))?;
         let make = |connection: &mut Connection| -> rusqlite::Result<(u64, String)> {
             let transaction = connection.transaction()?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;
@@ -137,18 +138,25 @@ impl Store {
         mut take: impl FnMut(Record) -> Result<(), String>,
     ) -> Result<Self, StoreError> {
         let file = folder.join(form.name).with_extension("db");
-        if !file.exists() || is_blank(&file) {
-            return Err(StoreError::Missing { what: form.name, folder: folder.into() });
+        let missing = || StoreError::Missing { what: form.name, folder: folder.into() };
+        if !file.exists() {
+            return Err(missing());
         }
         let lock = match access {
             Access::Write => Some(Lock::take(&file.with_extension("lock"))?),
             Access::Read => None,
         };
-        let connection =
-            connect(&file, access).map_err(|error| StoreError::sqlite(form.name, &file, &error, 0))?;
+        let failed = |error: &rusqlite::Error| StoreError::sqlite(form.name, &file, error, 0);
+        let connection = connect(&file, access).map_err(|e| failed(&e))?;
+        if is_blank(&connection).map_err(|e| failed(&e))? {
+            return Err(missing());
+        }
         let head = (0, String::new());
         let mut store = Store { form, file, connection, access, head, poisoned: false, _lock: lock };
         store.check_form()?;
+        if access == Access::Write {
+            secure(&store.connection).map_err(|error| store.failed(&error))?;
+        }
         store.check_pages()?;
         store.read(&mut take)?;
         Ok(store)
@@ -365,11 +373,9 @@ fn chained(before: &str, seq: u64, kind: &str, payload: &str) -> String {
     text
 }
 
-/// A file that was opened and never written: a process died while it made the store.
-fn is_blank(file: &Path) -> bool {
-    let tables = connect(file, Access::Read)
-        .and_then(|c| c.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)));
-    tables.is_ok_and(|tables| tables == 0)
+/// Nothing is in it: a process died while it made the store.
+fn is_blank(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| Ok(row.get::<_, i64>(0)? == 0))
 }
 
 fn connect(file: &Path, access: Access) -> rusqlite::Result<Connection> {
@@ -378,13 +384,15 @@ fn connect(file: &Path, access: Access) -> rusqlite::Result<Connection> {
         Access::Read => look(file)?,
     };
     connection.busy_timeout(Duration::from_secs(10))?;
-    if access == Access::Write {
-        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "trusted_schema", "OFF")?;
-        connection.pragma_update(None, "cell_size_check", "ON")?;
-    }
     Ok(connection)
+}
+
+/// What is written is on disk when it is said to be.
+fn secure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "trusted_schema", "OFF")?;
+    connection.pragma_update(None, "cell_size_check", "ON")
 }
 
 /// Opens a database for reading only; where not even the log's index can be written, as it stands.
