@@ -444,6 +444,10 @@ impl Settings {
             let need = "there must be one positive, finite unit for every state, or none at all";
             return error("states.scale", format!("{:?}", states.scale), need);
         }
+        if !(0.0..=1.0).contains(&states.motion) {
+            let need = "it must be between 0 (by the clock) and 1 (by how far the plan moves)";
+            return error("states.motion", states.motion.to_string(), need);
+        }
         if self.measured == Observed::States && self.time == Time::Discrete {
             let need =
                 "with measured = states it must be continuous: discrete time is learned from transitions";

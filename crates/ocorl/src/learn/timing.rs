@@ -5,6 +5,7 @@ use crate::explore::{Imagined, MeanModel};
 use crate::linalg::Quadratization;
 use crate::measurements::Measurements;
 use crate::model::{Posterior, Query, StatisticalModel};
+use crate::plan::Plan;
 use crate::select::{
     Candidates, FirstPick, Hallucination, Oracle, RecedingHorizon, Schedule, Times, UncertaintyTrigger,
     equidistant, equidistant_as_reference, greedy_max_determinant, greedy_max_distance,
@@ -37,13 +38,15 @@ impl Timing<'_> {
         let select = &self.settings.select;
         let gains = plan.plan.gains.clone();
         let controls = self.task.controls.len();
+        if self.states() && self.settings.strategy == Strategy::Equidistant {
+            return self.at(along(&plan.plan, controls, self.settings.states.motion, count));
+        }
         let hallucination = Hallucination::new(plan, imagined.dynamics(), imagined.bounds.clone(), controls);
         let candidates = || match select.hallucinate {
             Hallucinate::Plan => hallucination.whole(select.candidates),
             Hallucinate::Mean => self.on_the_mean(policy().as_mut()),
         };
         match self.settings.strategy {
-            Strategy::Equidistant if self.states() => self.at(spread(horizon, Vec::new(), count)),
             Strategy::EquidistantGrowing if self.states() => {
                 self.at(spread(horizon, Vec::new(), self.episode.max(1)))
             }
@@ -178,10 +181,85 @@ fn spread(horizon: f64, mut times: Vec<f64>, count: usize) -> Vec<f64> {
     times
 }
 
+/// `count` times with as much of the plan between each two: of the clock, and by the part `motion` of how far states and controls move, each
+/// in units of its range. The end of the plan is the last of them.
+fn along(plan: &Plan, controls: usize, motion: f64, count: usize) -> Vec<f64> {
+    let (n, nx) = (plan.controls.len(), plan.states.size());
+    let horizon = plan.times[n];
+    let value = |k: usize, j: usize| {
+        if j < nx { plan.states.at(k)[j] } else { plan.controls.at(k.min(n - 1))[j - nx] }
+    };
+    let mut way = vec![0.0; n + 1];
+    for j in 0..nx + controls {
+        let each = (0..=n).map(|k| value(k, j));
+        let (low, high) = each.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        for k in 0..n {
+            way[k + 1] += (value(k + 1, j) - value(k, j)).abs() / (high - low).max(f64::MIN_POSITIVE);
+        }
+    }
+    for k in 0..n {
+        way[k + 1] += way[k];
+    }
+    let whole = way[n];
+    // A plan that does not move goes by the clock.
+    let part = if whole > 0.0 && whole.is_finite() { motion } else { 0.0 };
+    let gone = |k: usize| {
+        (1.0 - part) * plan.times[k] / horizon + if part > 0.0 { part * way[k] / whole } else { 0.0 }
+    };
+    let time = |i: usize| {
+        let wanted = i as f64 / count as f64;
+        let next = (1..n).find(|&k| gone(k) >= wanted).unwrap_or(n);
+        let (from, to) = (gone(next - 1), gone(next));
+        let inside = if to > from { (wanted - from) / (to - from) } else { 1.0 };
+        plan.times[next - 1] + inside * (plan.times[next] - plan.times[next - 1])
+    };
+    (1..=count)
+        .map(|i| if i == count || part == 0.0 { horizon * i as f64 / count as f64 } else { time(i) })
+        .collect()
+}
+
 /// The candidates up to `end`.
 fn truncated(candidates: &Candidates, end: f64) -> Candidates {
     let count = candidates.times.partition_point(|&t| t <= end);
     let points = candidates.points();
     let kept = (0..count).flat_map(|i| points.at(i)).copied().collect();
     Candidates::new(candidates.times[..count].to_vec(), kept, points.dim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::Blocks;
+    use crate::plan::Outcome;
+
+    /// x moves from 0 to 1 in the first of eight seconds, and rests; u rests.
+    fn plan(moves: f64) -> Plan {
+        let states = (0..=80).map(|k| moves * (f64::from(k) / 10.0).min(1.0)).collect();
+        Plan {
+            times: (0..=80).map(|k| f64::from(k) / 10.0).collect(),
+            states: Blocks::from_vec(states, 1),
+            controls: Blocks::zeros(1, 80),
+            gains: Blocks::zeros(1, 80),
+            cost: 0.0,
+            outcome: Outcome::Converged,
+            gradient_norm: 0.0,
+            trace: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn states_are_measured_where_the_plan_moves() {
+        let by_the_clock: Vec<f64> = (1..=10).map(|i| 0.8 * f64::from(i)).collect();
+        for (got, clock) in along(&plan(1.0), 1, 0.0, 10).iter().zip(&by_the_clock) {
+            assert!((got - clock).abs() < 1e-12);
+        }
+        // A plan that rests has nothing but the clock.
+        assert_eq!(along(&plan(0.0), 1, 0.7, 10), along(&plan(0.0), 1, 0.0, 10));
+        let times = along(&plan(1.0), 1, 0.7, 10);
+        // 0.3/8 + 0.7 of the whole is over after the first second.
+        assert_eq!(times.iter().filter(|t| **t <= 1.0).count(), 7);
+        assert!(times.windows(2).all(|t| t[0] < t[1]) && times[9] == 8.0, "{times:?}");
+        let first = 0.1 / (0.7 + 0.3 / 8.0);
+        assert!((times[0] - first).abs() < 1e-9, "{times:?}");
+    }
 }

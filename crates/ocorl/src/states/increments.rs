@@ -80,7 +80,7 @@ impl Memory {
         if self.settings.method != Method::Increments {
             return derivatives(&record, &self.noise_std, self.settings.method, self.dims);
         }
-        self.paths.push(Path::through(&record, &self.noise_std, self.horizon));
+        self.paths.push(Path::through(&record, &self.noise_std, &self.angles, self.horizon));
         self.records.push(record);
         Ok(none)
     }

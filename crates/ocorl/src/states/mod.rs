@@ -61,11 +61,20 @@ pub struct StateSettings {
     pub wrapped: bool,
     /// How often the way between states and the model are found in turn, after each episode.
     pub rounds: usize,
+    /// When to measure with `equidistant`: 0 by the clock, 1 by how far the plan moves in state and control, or something of both.
+    pub motion: f64,
 }
 
 impl Default for StateSettings {
     fn default() -> Self {
-        StateSettings { method: Method::default(), noise: 1e-3, scale: Vec::new(), wrapped: false, rounds: 2 }
+        StateSettings {
+            method: Method::default(),
+            noise: 1e-3,
+            scale: Vec::new(),
+            wrapped: false,
+            rounds: 2,
+            motion: 0.7,
+        }
     }
 }
 

@@ -59,6 +59,8 @@ pub(super) struct Interval {
     pub(super) doubt: Vec<f64>,
     /// Whether the way is known well enough to learn from it.
     pub(super) trusted: bool,
+    /// Whether an angle turns too far in it to ever be known well enough.
+    far: bool,
 }
 
 /// The way of one run.
@@ -81,12 +83,16 @@ const LEAST_MISS: f64 = 1e-3;
 /// A way that still moves by more than this part of the range of a state is not learned from.
 const RESTLESS: f64 = 0.1;
 
-/// A way that leaves the range of the first one by more than this many times its width is not believed.
-const FAR: f64 = 1.0;
+/// A way that leaves the range of the first one by more than this many times its width is not believed. Many: a curve in time does not see a
+/// push that is over before the next measurement.
+const FAR: f64 = 10.0;
+
+/// An angle that turns by more than this between two measurements: where it was in between, and so the average of its sine, is guessed.
+const FAR_TURN: f64 = std::f64::consts::FRAC_PI_2;
 
 impl Path {
-    /// A smooth curve in time for each state. `horizon` is what [`NODES`] refers to.
-    pub(super) fn through(record: &Record, noise_std: &[f64], horizon: f64) -> Self {
+    /// A smooth curve in time for each state, `angles` among them. `horizon` is what [`NODES`] refers to.
+    pub(super) fn through(record: &Record, noise_std: &[f64], angles: &[usize], horizon: f64) -> Self {
         let (nx, n) = (record.states.size(), record.times.len());
         let curves: Vec<Option<Smoother>> = (0..nx)
             .map(|j| {
@@ -105,6 +111,8 @@ impl Path {
                 reason = "a small positive number"
             )]
             let count = (2 + (NODES * width / horizon).ceil() as usize).min(MOST_NODES);
+            let turn = |&a: &usize| (record.states.at(i + 1)[a] - record.states.at(i)[a]).abs();
+            let far = angles.iter().map(turn).any(|turn| turn > FAR_TURN);
             let rule = rules.entry(count).or_insert_with(|| Arc::new(Rule::new(count))).clone();
             let mut states = Vec::with_capacity(count * nx);
             for c in &rule.nodes {
@@ -118,7 +126,7 @@ impl Path {
                 record.controls.at(from + tau * width, &mut controls);
                 out.copy_from_slice(&controls);
             });
-            Interval { rule, width, states, controls, doubt: vec![0.0; nx], trusted: true }
+            Interval { rule, width, states, controls, doubt: vec![0.0; nx], trusted: !far, far }
         };
         let intervals: Vec<Interval> = (0..n - 1).map(&mut interval).collect();
         let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); nx];
@@ -147,28 +155,39 @@ impl Path {
         }
     }
 
-    /// One step towards the way that a model takes past the measured states. None if it leads nowhere: then the way stays as it is, and is
-    /// not to be learned from.
+    /// One step towards the way that a model takes past the measured states. From where on it leads nowhere the way stays as it is, and is not
+    /// to be learned from; None if that is from the beginning.
     pub(super) fn refine(&mut self, record: &Record, noise_std: &[f64], field: Field<'_>) -> Option<Step> {
-        let step = self.step(record, noise_std, field);
-        if step.is_none() {
-            for interval in &mut self.intervals {
-                interval.trusted = false;
+        let (mut count, mut step) = (self.intervals.len(), None);
+        while count > 0 && step.is_none() {
+            match self.step(record, noise_std, field, count) {
+                Ok(done) => step = Some(done),
+                Err(bad) => count = bad,
             }
+        }
+        for interval in &mut self.intervals[count..] {
+            interval.trusted = false;
         }
         step
     }
 
-    fn step(&mut self, record: &Record, noise_std: &[f64], field: Field<'_>) -> Option<Step> {
+    /// The first `count` intervals; if it leads nowhere, the number of the interval from which on it does.
+    fn step(
+        &mut self,
+        record: &Record,
+        noise_std: &[f64],
+        field: Field<'_>,
+        count: usize,
+    ) -> Result<Step, usize> {
         let nx = noise_std.len();
         let least = least_miss(record);
-        let mut maps = Vec::with_capacity(self.intervals.len());
+        let mut maps = Vec::with_capacity(count);
         let mut first = field.first;
-        for interval in &self.intervals {
-            maps.push(Map::of(interval, Field { first, ..field }, &least)?);
+        for (i, interval) in self.intervals[..count].iter().enumerate() {
+            maps.push(Map::of(interval, Field { first, ..field }, &least).ok_or(i)?);
             first += interval.rule.len();
         }
-        let states = smooth(record, noise_std, &maps)?;
+        let states = smooth(record, noise_std, &maps).ok_or(count - 1)?;
         let mut fresh = Vec::with_capacity(maps.len());
         for (map, at) in maps.iter().zip(&states) {
             fresh.push(map.nodes.times(at).plus(1.0, &map.offsets).numbers);
@@ -179,8 +198,8 @@ impl Path {
                 *x >= low - far && *x <= high + far
             })
         };
-        if !fresh.iter().flat_map(|x| x.chunks_exact(nx)).all(inside) {
-            return None;
+        if let Some(bad) = fresh.iter().position(|x| !x.chunks_exact(nx).all(inside)) {
+            return Err(bad);
         }
         let mut surprise = vec![0.0; nx];
         for (map, at) in maps.iter().zip(&states) {
@@ -199,11 +218,12 @@ impl Path {
                 moved[k % nx] += interval.rule.weights[k / nx] * (new - old).powi(2);
             }
             let part = |(m, (low, high)): (&f64, &(f64, f64))| m.sqrt() / (high - low).max(f64::MIN_POSITIVE);
-            interval.trusted = moved.iter().zip(&self.range).map(part).all(|part| part <= RESTLESS);
+            interval.trusted =
+                moved.iter().zip(&self.range).map(part).all(|part| part <= RESTLESS) && !interval.far;
             interval.states = fresh;
             interval.doubt = map.doubt(&moved);
         }
-        Some(Step { change, surprise })
+        Ok(Step { change, surprise })
     }
 }
 
@@ -409,7 +429,7 @@ mod tests {
     /// Steps with the true f; the largest changes, and the root mean square of what nodes are off by at last.
     fn refined(noise: f64, steps: usize) -> (Vec<f64>, f64, f64) {
         let (record, noise_std) = (record(noise), [noise; 2]);
-        let mut path = Path::through(&record, &noise_std, 10.0);
+        let mut path = Path::through(&record, &noise_std, &[], 10.0);
         let off = |path: &Path| {
             let (mut sum, mut count) = (0.0, 0.0);
             for (i, interval) in path.intervals.iter().enumerate() {
