@@ -461,6 +461,8 @@ fn an_interrupted_run_keeps_what_was_learned() {
             said,
             format!("error: interrupted after {done} of 1000 episodes\n  saved   {}\n", out.display())
         );
-        assert_eq!(names(&out), FILES);
+        // An interrupted program does not wait for its store: the log may be there still, and belongs to it.
+        let log = |name: &String| name.ends_with("-shm") || name.ends_with("-wal");
+        assert_eq!(names(&out).into_iter().filter(|name| !log(name)).collect::<Vec<_>>(), FILES);
     }
 }

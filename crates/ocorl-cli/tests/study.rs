@@ -152,6 +152,38 @@ fn the_plan_of_a_study_is_followed_with_its_model_in_real_time() {
 }
 
 #[test]
+fn times_that_are_decided_on_the_way_are_decided_by_the_controller_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words =
+        [&["study", "new", "lab", "--system", "van-der-pol", "--strategy", "receding-horizon"][..], &SMALL];
+    said(folder.path(), &words.concat());
+    episode(folder.path());
+    said(folder.path(), &["study", "ask", "lab", "--out", "plan.json"]);
+    let plan: Value =
+        serde_json::from_slice(&fs::read(folder.path().join("plan.json")).expect("a plan")).expect("JSON");
+    assert_eq!(plan["legs"][0]["rule"]["strategy"], "receding-horizon");
+    let mut child = program(folder.path())
+        .args(["control", "plan.json", "--budget", "5000", "--watchdog", "60000"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    // Along the plan itself.
+    let nodes = plan["legs"][0]["times"]
+        .as_array()
+        .expect("times")
+        .iter()
+        .zip(plan["legs"][0]["states"].as_array().expect("states"));
+    let lines: Vec<String> = nodes.map(|(t, x)| format!("{{\"t\": {t}, \"x\": {x}}}\n")).collect();
+    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), lines.concat().as_bytes())
+        .expect("it listens");
+    let output = child.wait_with_output().expect("it ends");
+    let asked = text(&output.stdout).matches("\"measure\":true").count();
+    assert!((1..=4).contains(&asked), "{asked} measurements: {}", text(&output.stdout));
+}
+
+#[test]
 fn killed_at_any_moment_it_loses_nothing_and_ends_the_same() {
     let kills: usize = std::env::var("OCORL_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
     let whole = tempfile::tempdir().expect("a folder");

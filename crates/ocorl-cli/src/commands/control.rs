@@ -73,7 +73,8 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         controller = controller.with_solver(Box::new(Deadline::new(reference, Effort::default(), make)));
         controller.warm_up(PATIENCE);
     }
-    let session = Session::new(&plan, arguments.leg, controller, Monotonic::start(), watchdog)?;
+    let session = Session::new(&plan, arguments.leg, controller, Monotonic::start(), watchdog)?
+        .deciding(control::online(&plan, arguments.leg)?);
     let log = arguments.log.as_deref().map(|path| Log::create(path, plan.controls.len())).transpose()?;
     let signals = Signals::catch()?;
     let mut desk = Desk { session, log, text: String::new() };

@@ -30,8 +30,10 @@ use crate::mistake::Mistake;
 use crate::plan_file::{LegTable, PlanFile, blocks};
 use crate::study::learner_of;
 use crate::system::System;
+use ocorl::learn::LearnError;
 use ocorl::linalg::Blocks;
 use ocorl::plan::{Outcome, Plan};
+use ocorl::select::Schedule;
 use ocorl::track::{Reference, Segment, SolveError, Solver};
 use std::sync::Arc;
 
@@ -42,15 +44,25 @@ pub const ITERATIONS: usize = 3;
 pub fn solvers(plan: &PlanFile, max_iterations: usize) -> Result<Option<Maker>, Mistake> {
     let Some(learning) = &plan.learner else { return Ok(None) };
     let system = System::restore(&plan.system, learning.file.as_deref())?;
-    let learner = learner_of(&system, learning).map_err(|error| {
-        Mistake::new("the model in the plan cannot be used")
-            .detail("cause", error.to_string())
-            .hint("ask for the plan again")
-    })?;
+    let learner = learner_of(&system, learning).map_err(|error| unusable(&error))?;
     if learner.solver(max_iterations).is_none() {
         return Ok(None);
     }
     Ok(Some(Arc::new(move || learner.solver(max_iterations).unwrap_or_else(|| Box::new(NoSolver)))))
+}
+
+/// The schedule of leg `number` if its measurement times are decided on the way; none if they are all known.
+pub fn online(plan: &PlanFile, number: usize) -> Result<Option<Box<dyn Schedule>>, Mistake> {
+    let (Some(learning), true) = (&plan.learner, leg(plan, number)?.rule.is_some()) else { return Ok(None) };
+    let system = System::restore(&plan.system, learning.file.as_deref())?;
+    let learner = learner_of(&system, learning).map_err(|error| unusable(&error))?;
+    Ok(learner.proposal().legs.into_iter().nth(number).map(|leg| leg.schedule))
+}
+
+fn unusable(error: &LearnError) -> Mistake {
+    Mistake::new("the model in the plan cannot be used")
+        .detail("cause", error.to_string())
+        .hint("ask for the plan again")
 }
 
 /// Stands in where there is none.

@@ -6,9 +6,13 @@ use super::leg;
 use super::lines::State;
 use crate::mistake::Mistake;
 use crate::plan_file::PlanFile;
+use ocorl::select::{Purpose, Schedule};
 use ocorl::track::Rung;
 use std::fmt::Write;
 use std::time::Duration;
+
+/// Requests of a strategy at one time.
+const MOST_AT_ONCE: usize = 16;
 
 /// A run of one leg, in lines.
 ///
@@ -22,6 +26,8 @@ pub struct Session<'a, C> {
     /// Planned measurement times, in order, and how many of them are over.
     measure_at: Vec<f64>,
     measured: usize,
+    /// Decides on further times on the way.
+    online: Option<Box<dyn Schedule>>,
     lines: usize,
     malformed: usize,
     silences: usize,
@@ -63,6 +69,7 @@ impl<'a, C: Clock> Session<'a, C> {
             watchdog,
             measure_at,
             measured: 0,
+            online: None,
             lines: 0,
             malformed: 0,
             silences: 0,
@@ -73,6 +80,13 @@ impl<'a, C: Clock> Session<'a, C> {
             controller,
             event: Event { time: 0.0, status, took: Duration::ZERO },
         })
+    }
+
+    /// With measurement times that are decided on the way; asking may take as long as the strategy thinks.
+    #[must_use]
+    pub fn deciding(mut self, schedule: Option<Box<dyn Schedule>>) -> Self {
+        self.online = schedule;
+        self
     }
 
     /// Answers a line: appends one line to `out`.
@@ -86,7 +100,7 @@ impl<'a, C: Clock> Session<'a, C> {
             Ok(State { time, state }) => {
                 let time = time.unwrap_or_else(|| self.time(begin));
                 let status = self.controller.step(time, &state, &mut self.control);
-                let due = self.due(time, status);
+                let due = self.due(time, status) | self.decided(time, &state, status);
                 self.answer(time, status, out);
                 out.push_str(if due { ",\"measure\":true}\n" } else { "}\n" });
                 self.note(time, status, begin);
@@ -192,6 +206,24 @@ impl<'a, C: Clock> Session<'a, C> {
     /// The plan's time at `now` on our clock: as the last line said, and what has passed since.
     fn time(&self, now: Duration) -> f64 {
         self.last.map_or(self.controller.begin(), |(time, at)| time + now.saturating_sub(at).as_secs_f64())
+    }
+
+    /// Whether the strategy that decides on the way wants a measurement now. A look at the state alone it has had already.
+    fn decided(&mut self, time: f64, state: &[f64], status: Status) -> bool {
+        let sound =
+            time.is_finite() && state.iter().all(|x| x.is_finite()) && status.why != Some(Why::Backwards);
+        let Some(schedule) = self.online.as_mut().filter(|_| sound) else { return false };
+        let mut due = false;
+        // It asks for a few at one time at most; whoever asks for more is not waited for.
+        for _ in 0..MOST_AT_ONCE {
+            match schedule.next(time, state, &self.control) {
+                Some(request) if request.time <= time + 1e-12 * (1.0 + time.abs()) => {
+                    due |= request.purpose == Purpose::Learn;
+                }
+                _ => break,
+            }
+        }
+        due
     }
 
     /// Whether a measurement planned for about now is to be taken: at the state that is nearest to its time. One state serves all that are
