@@ -76,6 +76,21 @@ fn checksum(folder: &Path) -> (String, u64) {
     )
 }
 
+/// What `ocorl control` answers to `lines` of states, with time enough for every solve.
+fn controlled(folder: &Path, lines: &str) -> String {
+    let mut child = program(folder)
+        .args(["control", "plan.json", "--budget", "5000", "--watchdog", "60000"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut input, lines.as_bytes()).expect("it listens");
+    drop(input);
+    text(&child.wait_with_output().expect("it ends").stdout).to_owned()
+}
+
 fn costs(document: &Value) -> Vec<f64> {
     document["episodes"]
         .as_array()
@@ -126,25 +141,15 @@ fn the_plan_of_a_study_is_followed_with_its_model_in_real_time() {
     begin(folder.path());
     episode(folder.path());
     said(folder.path(), &["study", "ask", "lab", "--out", "plan.json"]);
-    let mut child = program(folder.path())
-        .args(["control", "plan.json", "--budget", "5000", "--watchdog", "60000"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program starts");
     let line = |i: i32| {
         format!("{{\"t\": {}, \"x\": {{\"position\": 1.0, \"velocity\": 0.0}}}}\n", 0.05 * f64::from(i))
     };
     let lines: String = (0..20).map(line).collect();
-    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), lines.as_bytes())
-        .expect("it listens");
-    let output = child.wait_with_output().expect("it ends");
-    let answers: Vec<Value> =
-        text(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let output = controlled(folder.path(), &lines);
+    let answers: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(answers.len(), 20);
     let fresh = answers.iter().filter(|answer| answer["rung"] == "fresh").count();
-    assert!(fresh >= 18, "{fresh} of 20 fresh: {}", text(&output.stdout));
+    assert!(fresh >= 18, "{fresh} of 20 fresh: {output}");
     assert!(answers.iter().all(|answer| answer["u"][0].as_f64().is_some_and(f64::is_finite)));
     // By its gains alone, and as C.
     let out = said(folder.path(), &["export", "plan.json", "--format", "c", "--out", "controller"]);
@@ -162,13 +167,6 @@ fn times_that_are_decided_on_the_way_are_decided_by_the_controller_too() {
     let plan: Value =
         serde_json::from_slice(&fs::read(folder.path().join("plan.json")).expect("a plan")).expect("JSON");
     assert_eq!(plan["legs"][0]["rule"]["strategy"], "receding-horizon");
-    let mut child = program(folder.path())
-        .args(["control", "plan.json", "--budget", "5000", "--watchdog", "60000"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program starts");
     // Along the plan itself.
     let nodes = plan["legs"][0]["times"]
         .as_array()
@@ -176,11 +174,9 @@ fn times_that_are_decided_on_the_way_are_decided_by_the_controller_too() {
         .iter()
         .zip(plan["legs"][0]["states"].as_array().expect("states"));
     let lines: Vec<String> = nodes.map(|(t, x)| format!("{{\"t\": {t}, \"x\": {x}}}\n")).collect();
-    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), lines.concat().as_bytes())
-        .expect("it listens");
-    let output = child.wait_with_output().expect("it ends");
-    let asked = text(&output.stdout).matches("\"measure\":true").count();
-    assert!((1..=4).contains(&asked), "{asked} measurements: {}", text(&output.stdout));
+    let output = controlled(folder.path(), &lines.concat());
+    let asked = output.matches("\"measure\":true").count();
+    assert!((1..=4).contains(&asked), "{asked} measurements: {output}");
 }
 
 #[test]
