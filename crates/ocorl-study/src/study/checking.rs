@@ -78,7 +78,7 @@ impl Study {
     /// Makes the tables anew from the events.
     pub fn rebuild(&mut self) -> Result<(), StudyError> {
         let events = self.written().map_err(|error| self.unreadable(&error))?;
-        self.store_mut().rebuild(|transaction| {
+        self.store.rebuild(|transaction| {
             for (name, _) in DERIVED {
                 transaction.execute(&format!("DELETE FROM {name}"), [])?;
             }

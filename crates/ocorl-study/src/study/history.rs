@@ -1,6 +1,6 @@
 //! What follows from the events of a study: which episodes there are, what is pending, what is learned from.
 
-use super::event::{Closed, Created, Event, Imported, Row, Status, Told};
+use super::event::{Closed, Created, End, Event, Imported, Row, Status, Told};
 use crate::plan_file::PlanFile;
 use std::sync::Arc;
 
@@ -37,6 +37,29 @@ pub struct EpisodeHistory {
 }
 
 impl EpisodeHistory {
+    /// Takes in more measurements.
+    pub(super) fn add(&mut self, told: Told) {
+        self.rows.extend(told.rows.iter().cloned());
+        sort(&mut self.rows);
+        self.told.push(told);
+    }
+
+    /// Takes in measurements that stand for all that was told before.
+    pub(super) fn replace(&mut self, told: Told) {
+        self.rows.clone_from(&told.rows);
+        self.told = vec![told];
+    }
+
+    /// What was said of the ends of its runs.
+    pub(super) fn ends(&self) -> impl DoubleEndedIterator<Item = &End> {
+        self.told.iter().flat_map(|told| &told.ends)
+    }
+
+    /// Whether all of this was said of the ends of its runs before.
+    pub(super) fn has_said(&self, ends: &[End]) -> bool {
+        ends.iter().all(|end| self.ends().any(|other| other == end))
+    }
+
     /// Whether its measurements are learned from.
     pub fn is_used(&self) -> bool {
         self.closed.as_ref().is_some_and(|closed| closed.status != Status::Discarded)
@@ -67,16 +90,11 @@ impl History {
                 });
             }
             Event::Told(told) => {
-                let episode = self.episode_mut(told.episode)?;
-                episode.rows.extend(told.rows.iter().cloned());
-                sort(&mut episode.rows);
-                episode.told.push(told);
+                self.episode_mut(told.episode)?.add(told);
             }
             Event::Corrected(told) => {
                 let pending = self.pending().is_some_and(|p| p.episode == told.episode);
-                let episode = self.episode_mut(told.episode)?;
-                episode.rows.clone_from(&told.rows);
-                episode.told = vec![told];
+                self.episode_mut(told.episode)?.replace(told);
                 self.rewritten |= !pending;
             }
             Event::Imported(imported) => {

@@ -155,9 +155,8 @@ impl Study {
 
 /// What an episode gave, leg after leg; nothing if it is not learned from.
 pub fn executed_of(episode: &EpisodeHistory) -> Vec<Executed> {
-    let ends: Vec<_> = episode.told.iter().flat_map(|told| &told.ends).collect();
     let leg = |start: usize| {
-        let end = ends.iter().rev().find(|end| end.start == start);
+        let end = episode.ends().rev().find(|end| end.start == start);
         let outcome = match end.and_then(|end| end.outcome.as_deref()) {
             None | Some("completed") => Outcome::Completed,
             Some(other) => Outcome::Reported { what: other.into() },

@@ -235,10 +235,6 @@ impl Study {
         &self.store
     }
 
-    fn store_mut(&mut self) -> &mut Store {
-        &mut self.store
-    }
-
     /// What SQLite says, as an error of the store.
     fn unreadable(&self, error: &rusqlite::Error) -> StudyError {
         StoreError::sqlite(FORM.name, self.store.file(), error, self.store.head().0).into()
@@ -298,7 +294,7 @@ impl Study {
         let (mut rows, moved) = telling::checked(&self.system.task, known.plan.legs.len(), rows)?;
         notes.extend(moved);
         self.fit(&rows)?;
-        let controls = telling::checked_controls(&self.system.task, known.plan.legs.len(), controls)?;
+        let mut controls = telling::checked_controls(&self.system.task, known.plan.legs.len(), controls)?;
         if let Some(end) = ends.iter().find(|end| end.start >= known.plan.legs.len()) {
             return Err(refused(format!(
                 "the end of a run from initial state {}, which the plan has not",
@@ -311,16 +307,20 @@ impl Study {
         if known.closed.is_some() && how != Telling::Correct {
             return told_again(&known, &new, again, &ends, notes);
         }
+        if how != Telling::Correct {
+            controls.retain(|control| known.told.iter().all(|told| !told.controls.contains(control)));
+        }
+        if how == Telling::More && new.is_empty() && controls.is_empty() && known.has_said(&ends) {
+            let against = telling::match_asked(&known.plan, &mut known.rows.clone());
+            return Ok(Receipt { episode, stored: 0, known: again, against, closed: None, notes });
+        }
         let told = Told { episode, rows: new, controls, ends, source: source.into(), notes: notes.clone() };
         let mut after = known.clone();
         let stored = told.rows.len();
         if how == Telling::Correct {
-            after.rows.clone_from(&told.rows);
-            after.told = vec![told.clone()];
+            after.replace(told.clone());
         } else {
-            after.rows.extend(told.rows.iter().cloned());
-            history::sort(&mut after.rows);
-            after.told.push(told.clone());
+            after.add(told.clone());
         }
         if after.rows.is_empty() {
             return Err(Mistake::new("there is no measurement in it")
@@ -383,10 +383,9 @@ impl Study {
 
     /// The end of an episode.
     fn closing(&self, episode: &EpisodeHistory, status: Status) -> Closed {
-        let ends: Vec<&End> = episode.told.iter().flat_map(|told| &told.ends).collect();
         let (mut costs, mut from, mut outcomes) = (Vec::new(), CostFrom::Reported, Vec::new());
         for leg in &episode.plan.legs {
-            let end = ends.iter().rev().find(|end| end.start == leg.start).copied();
+            let end = episode.ends().rev().find(|end| end.start == leg.start);
             let rows: Vec<&Row> = episode.rows.iter().filter(|row| row.start == leg.start).collect();
             let (cost, source) = telling::cost_of(&self.system.task, &leg.initial_state, &rows, end);
             costs.push(cost);
@@ -527,8 +526,7 @@ fn told_again(
     ends: &[End],
     notes: Vec<String>,
 ) -> Result<Receipt, StudyError> {
-    let said = |end: &End| known.told.iter().flat_map(|told| &told.ends).any(|other| other == end);
-    if !new.is_empty() || !ends.iter().all(said) {
+    if !new.is_empty() || !known.has_said(ends) {
         return Err(Mistake::new(format!(
             "episode {} is over, and this is not what was told of it",
             known.episode

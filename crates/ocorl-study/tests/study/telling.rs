@@ -174,6 +174,9 @@ fn an_episode_can_be_told_in_parts() {
     };
     let first = study.tell(None, part(0..2, false), "a", Telling::More).unwrap();
     assert!(first.closed.is_none());
+    let head = study.store().head().1.to_owned();
+    let again = study.tell(None, part(0..2, false), "a", Telling::More).unwrap();
+    assert_eq!((again.stored, again.known, study.store().head().1), (0, 2, head.as_str()));
     drop(study);
     let mut study = Study::open(folder.path(), Access::Write).unwrap();
     assert_eq!(study.ask(&mut ()).unwrap().unwrap().text(), plan.text());
