@@ -9,9 +9,16 @@ pub fn today() -> String {
 
 /// This moment (UTC), as 2026-11-16T14:02:11Z.
 pub fn now() -> String {
-    let seconds = seconds();
-    let (day, second) = (seconds / 86_400, seconds % 86_400);
-    format!("{}T{:02}:{:02}:{:02}Z", date(day), second / 3600, second / 60 % 60, second % 60)
+    let exactly = now_exactly();
+    format!("{}Z", &exactly[..exactly.len() - ".250Z".len()])
+}
+
+/// This moment (UTC) to the millisecond, as 2026-11-16T14:02:11.250Z.
+pub fn now_exactly() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (day, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (hour, minute, second, milli) = (second / 3600, second / 60 % 60, second % 60, since.subsec_millis());
+    format!("{}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z", date(day))
 }
 
 fn seconds() -> u64 {

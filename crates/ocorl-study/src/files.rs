@@ -19,6 +19,19 @@ pub fn write_atomically(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<(
     })
 }
 
+/// The same for what may be lost: nobody waits for the disk.
+///
+/// # Errors
+///
+/// What the file system says; then what stood at `path` still stands there.
+pub fn replace(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
+    let path = path.as_ref();
+    let (mut file, temporary) = create_beside(path)?;
+    file.write_all(contents).and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&temporary); // the first error is the one to report
+    })
+}
+
 /// Takes away what [`write_atomically`] left in `folder` because the program was killed. Only for who knows that nobody writes there now.
 pub fn remove_leftovers(folder: &Path) {
     for path in fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {

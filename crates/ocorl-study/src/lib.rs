@@ -20,6 +20,8 @@
 //! | [`measured`] | files of measurements |
 //! | [`simulated`] | a study of a simulated system, judged by who knows the truth |
 //! | [`rig`] | a pretend laboratory that runs `plan.json` |
+//! | [`trace`] | what was seen of an episode beside what was told of it |
+//! | [`live`] | what a process at work tells about itself |
 //! | [`price`] | what measuring costs |
 //! | [`store`] | memory that survives: events in SQLite, chained by checksums |
 //! | [`known`] | what is possible with the true model |
@@ -36,6 +38,7 @@ pub mod export;
 pub mod files;
 pub mod grid;
 pub mod known;
+pub mod live;
 pub mod measured;
 pub mod mistake;
 pub mod plan_file;
@@ -54,3 +57,4 @@ pub mod system;
 pub mod table1;
 pub mod threads;
 pub mod tidy;
+pub mod trace;

@@ -8,8 +8,9 @@
 //! in `learner`; others need not look at it.
 
 use crate::mistake::{Mistake, Place};
-use ocorl::learn::{Memory, Settings};
+use ocorl::learn::{Intention, Memory, Settings};
 use ocorl::linalg::Blocks;
+use ocorl::plan::{Outcome, Plan};
 use ocorl::system::{Bounds, Quantity};
 use serde::{Deserialize, Serialize};
 
@@ -229,6 +230,31 @@ impl PlanFile {
 }
 
 impl LegTable {
+    /// What is to be done, as the learner has it; none if the system is only excited.
+    pub fn intention(&self) -> Option<Intention> {
+        let planned_cost = self.planned_cost?;
+        let (nx, nu) = (self.initial_state.len(), self.controls.first()?.len());
+        let gains: Vec<f64> = self.gains.iter().flatten().flatten().copied().collect();
+        let slopes: Vec<f64> = self.slopes.iter().flatten().flatten().copied().collect();
+        let plan = Plan {
+            times: self.times.clone(),
+            states: blocks(&self.states, nx),
+            controls: blocks(&self.controls, nu),
+            gains: Blocks::from_vec(gains, nx * nu),
+            cost: planned_cost,
+            outcome: Outcome::Converged,
+            gradient_norm: 0.0,
+            trace: Vec::new(),
+        };
+        Some(Intention {
+            plan,
+            planned_cost,
+            mean_cost: self.mean_cost.unwrap_or(f64::NAN),
+            slopes: Blocks::from_vec(slopes, 2 * nx),
+            measurement_times: self.measure_at.clone(),
+        })
+    }
+
     fn check(&self, nx: usize, nu: usize) -> Result<(), String> {
         let n = self.controls.len();
         let rows = |rows: &[Vec<f64>], count: usize, width: usize| {

@@ -17,6 +17,7 @@
 //! | `plot` | one panel of these |
 //! | `legend` | legends |
 //! | `svg` | the page: titles, panels in a grid |
+//! | [`panels`] | what there is to see of a study, for report and page |
 //! | [`plots`] | what the plots of the paper show, and ours |
 //! | `png` | the page in pixels, with a font of its own |
 //!
@@ -32,6 +33,7 @@ mod gaps;
 mod ink;
 mod legend;
 mod mark;
+pub mod panels;
 mod plot;
 pub mod plots;
 mod png;

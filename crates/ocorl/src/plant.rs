@@ -250,4 +250,8 @@ impl Policy for Measuring<'_> {
     fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {
         self.policy.control(time, state, out);
     }
+
+    fn rungs(&self) -> Option<[usize; 4]> {
+        self.policy.rungs()
+    }
 }

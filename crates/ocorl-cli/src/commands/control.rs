@@ -1,11 +1,14 @@
 //! `ocorl control`: run a plan on hardware, a line in for each state, a line out for each control.
 
+mod shown;
+
 use crate::Manners;
 use crate::errors::Failure;
 use crate::signals::Signals;
 use crate::terminal::{Answer, say};
 use ocorl_study::control::{self, Controller, Deadline, Effort, ITERATIONS, Monotonic, Session, Settings};
 use ocorl_study::plan_file::PlanFile;
+use shown::Shown;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -56,6 +59,9 @@ pub(crate) struct Arguments {
     /// Write every step to this CSV file
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Show the run to `ocorl watch`, and keep how the controller fared: folder of the study
+    #[arg(long, value_name = "DIR")]
+    study: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
@@ -77,11 +83,16 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         .deciding(control::online(&plan, arguments.leg)?);
     let log = arguments.log.as_deref().map(|path| Log::create(path, plan.controls.len())).transpose()?;
     let signals = Signals::catch()?;
-    let mut desk = Desk { session, log, text: String::new() };
+    let shown =
+        arguments.study.as_deref().map(|folder| Shown::begin(folder, &plan, arguments.leg)).transpose()?;
+    let mut desk = Desk { session, log, shown, text: String::new() };
     let ended = desk.serve(&listen(), &signals);
     let summary = desk.session.summary();
     if let Some(log) = &mut desk.log {
         log.flush();
+    }
+    if let Some(shown) = desk.shown.take() {
+        shown.end(&desk.session);
     }
     match ended {
         Ok(None) => {
@@ -163,6 +174,7 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<Input>> {
 struct Desk<'a> {
     session: Session<'a, Monotonic>,
     log: Option<Log>,
+    shown: Option<Shown>,
     text: String,
 }
 
@@ -211,6 +223,9 @@ impl Desk<'_> {
         self.text.clear();
         if let Some(log) = &mut self.log {
             log.write(&self.session);
+        }
+        if let Some(shown) = &mut self.shown {
+            shown.step(&self.session);
         }
         match written {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),

@@ -37,6 +37,7 @@ pub struct Session<'a, C> {
     wake: Option<Duration>,
     silent: bool,
     control: Vec<f64>,
+    state: Vec<f64>,
     event: Event,
 }
 
@@ -77,6 +78,7 @@ impl<'a, C: Clock> Session<'a, C> {
             wake: None,
             silent: false,
             control: controller.safe_control().to_vec(),
+            state: Vec::with_capacity(plan.states.len()),
             controller,
             event: Event { time: 0.0, status, took: Duration::ZERO },
         })
@@ -105,6 +107,8 @@ impl<'a, C: Clock> Session<'a, C> {
                 out.push_str(if due { ",\"measure\":true}\n" } else { "}\n" });
                 self.note(time, status, begin);
                 self.last = Some((time, begin));
+                self.state.clear();
+                self.state.extend_from_slice(&state);
             }
             Err(cause) => self.complain(&cause, out),
         }
@@ -175,6 +179,11 @@ impl<'a, C: Clock> Session<'a, C> {
     /// The control of the last line of output.
     pub fn control(&self) -> &[f64] {
         &self.control
+    }
+
+    /// The state of the last line that said one; empty before.
+    pub fn state(&self) -> &[f64] {
+        &self.state
     }
 
     /// What happened, in one line.

@@ -17,6 +17,7 @@ pub use error::StoreError;
 pub use lock::Holder;
 
 use lock::Lock;
+use rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -398,11 +399,17 @@ fn secure(connection: &Connection) -> rusqlite::Result<()> {
 /// Opens a database for reading only; where not even the log's index can be written, as it stands.
 fn look(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let tried = Connection::open_with_flags(file, flags).and_then(|connection| {
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        Ok(connection)
-    });
-    match tried {
+    let open = || {
+        Connection::open_with_flags(file, flags)
+            .and_then(|connection| is_blank(&connection).map(|_| connection))
+    };
+    match open() {
+        // A process died while it made the store, before the log was its journal: nothing was told to it yet. SQLite takes back what is
+        // half written, which a reader may not do.
+        Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == SQLITE_READONLY_ROLLBACK => {
+            is_blank(&Connection::open(file)?)?;
+            open()
+        }
         Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == rusqlite::ErrorCode::CannotOpen => {
             let escape = |c: char| match c {
                 '%' | '?' | '#' => format!("%{:02x}", c as u32),

@@ -42,7 +42,7 @@ pub use event::{
 };
 pub use history::{EpisodeHistory, History};
 pub use learning::{executed_of, learner_of, legs};
-pub use status::{NextWorth, Overview, Verdict};
+pub use status::{Moments, NextWorth, Overview, Verdict};
 pub use tables::FORM;
 pub use telling::Against;
 

@@ -86,6 +86,39 @@ impl Study {
     }
 }
 
+/// When things happened to a study (UTC).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moments {
+    /// The first event.
+    pub began: String,
+    /// The last.
+    pub last: String,
+    /// When each episode was asked for, and when it was over.
+    pub episodes: Vec<(String, Option<String>)>,
+}
+
+impl Study {
+    /// When things happened.
+    pub fn moments(&self) -> Result<Moments, StudyError> {
+        let read = || -> rusqlite::Result<Moments> {
+            let connection = self.store().connection();
+            let (began, last) = connection.query_row(
+                "SELECT (SELECT at FROM events ORDER BY seq LIMIT 1), (SELECT at FROM events ORDER BY seq DESC LIMIT 1)",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
+            let sql = "SELECT asked.at, over.at FROM episodes
+                       JOIN events AS asked ON asked.seq = proposed_seq
+                       LEFT JOIN events AS over ON over.seq = closed_seq ORDER BY episode";
+            let mut statement = connection.prepare(sql)?;
+            let episodes =
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+            Ok(Moments { began, last, episodes })
+        };
+        read().map_err(|error| self.unreadable(&error))
+    }
+}
+
 /// Whether the next episode is expected to pay for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NextWorth {

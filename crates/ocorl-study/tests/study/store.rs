@@ -48,6 +48,27 @@ fn what_is_written_is_read_back_in_order() {
 }
 
 #[test]
+fn a_store_whose_maker_died_half_way_is_no_store_yet() {
+    let (making, died) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // As a process leaves it that is killed before the write-ahead log is its journal: pages are written, the journal would undo them.
+    let connection = rusqlite::Connection::open(making.path().join("study.db")).unwrap();
+    connection.execute_batch("PRAGMA cache_size = 2; CREATE TABLE first (text TEXT); BEGIN;").unwrap();
+    for _ in 0..100 {
+        connection.execute("INSERT INTO first VALUES (?1)", ["x".repeat(2000)]).unwrap();
+    }
+    for name in ["study.db", "study.db-journal"] {
+        fs::copy(making.path().join(name), died.path().join(name)).unwrap();
+    }
+    let error = open(died.path(), Access::Read).unwrap_err();
+    // The table was there before the transaction: something, but nothing of ours.
+    assert!(
+        matches!(&error, StoreError::Damaged { record, .. } if record.contains("no database")),
+        "{error:?}"
+    );
+    assert!(!died.path().join("study.db-journal").exists());
+}
+
+#[test]
 fn numbers_of_every_kind_come_back_to_the_bit() {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = Stream::root(5).rng();

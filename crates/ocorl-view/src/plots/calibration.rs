@@ -10,7 +10,7 @@ const LEVELS: [f64; 11] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.
 /// grey band is where the share would lie 19 times out of 20 if the bands were exact and measurements independent.
 pub fn calibration(portraits: &[Portrait], from: usize) -> Figure {
     let Some(first) = portraits.first() else { return Figure::new("Nothing was run") };
-    let b = &first.benchmark;
+    let b = &first.subject;
     let curves = Portrait::calibration(portraits, from, &LEVELS);
     let mut figure = Figure::new(format!("{}: nominal and observed coverage", b.title))
         .subtitle(format!(

@@ -16,13 +16,13 @@ pub(super) fn episodes() -> Axis {
 
 /// How the middle of several seeds is taken: costs by their median, regret by its mean, as in the paper.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Middle {
+pub(crate) enum Middle {
     Median,
     Mean,
 }
 
 /// A curve with its band.
-pub(super) struct Curve {
+pub(crate) struct Curve {
     episodes: Vec<f64>,
     middle: Vec<f64>,
     low: Vec<f64>,
@@ -31,7 +31,7 @@ pub(super) struct Curve {
 
 impl Curve {
     /// Of one value an episode and seed.
-    pub(super) fn new(values: &BTreeMap<usize, Vec<f64>>, middle: Middle) -> Self {
+    pub(crate) fn new(values: &BTreeMap<usize, Vec<f64>>, middle: Middle) -> Self {
         let each = |of: &dyn Fn(&[f64]) -> f64| values.values().map(|v| of(v)).collect::<Vec<f64>>();
         Curve {
             episodes: values.keys().map(|&n| n as f64).collect(),
@@ -67,7 +67,7 @@ impl Curve {
     }
 
     /// Draws it: `dashed` where colour alone would not tell it apart.
-    pub(super) fn draw(self, panel: Panel, series: usize, dashed: bool, label: &str) -> Panel {
+    pub(crate) fn draw(self, panel: Panel, series: usize, dashed: bool, label: &str) -> Panel {
         let band = Mark::band(&*self.episodes, self.low, self.high).series(series).label(label);
         let line = Mark::line(self.episodes, self.middle).series(series).label(label);
         panel.mark(band).mark(if dashed { line.dashed() } else { line })

@@ -1,6 +1,6 @@
 //! The learned vector field over two states, shaded by what is not known of it.
 
-use super::phase::{Plane, STRIDE};
+use super::phase::{Plane, thin};
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::linalg::Points;
 use ocorl::model::{Posterior, Query, StatisticalModel};
@@ -15,7 +15,7 @@ const MARGIN: f64 = 0.25;
 /// μ over the plane of the first two states with the safe control, shaded by ‖σ‖: as believed before each of `episodes`, and after the last. Other
 /// states are as in the middle of the data.
 pub fn field(portrait: &Portrait, episodes: &[usize]) -> Figure {
-    let b = &portrait.benchmark;
+    let b = &portrait.subject;
     let mut figure = Figure::new(format!("{}: the learned vector field", b.title))
         .subtitle(format!(
             "Control {:?}; shaded by what is unknown, seed {}",
@@ -39,8 +39,8 @@ pub fn field(portrait: &Portrait, episodes: &[usize]) -> Figure {
 }
 
 fn panel(portrait: &Portrait, model: &dyn StatisticalModel, before: usize, title: &str) -> Panel {
-    let b = &portrait.benchmark;
-    let plane = Plane::of(b);
+    let b = &portrait.subject;
+    let plane = Plane::of(&b.task);
     let [x, y] = [0, 1].map(|r| span(portrait, r));
     let edges = |(low, high): (f64, f64), n: usize| -> Vec<f64> {
         (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect()
@@ -69,14 +69,13 @@ fn panel(portrait: &Portrait, model: &dyn StatisticalModel, before: usize, title
     let at = |r: usize| points.chunks_exact(base.len()).map(|z| z[r]).collect::<Vec<f64>>();
     let to = |r: usize| posterior.mean.value.iter().map(|f| f[r]).collect::<Vec<f64>>();
     let mut panel = plane
-        .panel(b, title)
+        .panel(&b.task, title)
         .color(Axis::new("‖σ‖", ""))
         .mark(Mark::heat(x_edges, y_edges, sigma))
         .mark(Mark::arrows(at(0), at(1), to(0), to(1)).series(6).label("μ"));
     if let Some(leg) = before.checked_sub(1).and_then(|i| portrait.snapshots[i].episode.executed.first()) {
         let (x, y) = plane.points(&leg.trajectory.times, &leg.trajectory.states);
-        let thin = |v: Vec<f64>| v.into_iter().step_by(STRIDE).collect::<Vec<f64>>();
-        panel = panel.mark(Mark::line(thin(x), thin(y)).series(1).label("last episode"));
+        panel = panel.mark(Mark::line(thin(&x), thin(&y)).series(1).label("last episode"));
     }
     let (x, y): (Vec<f64>, Vec<f64>) = portrait.readings(before).map(|r| (r.state[0], r.state[1])).unzip();
     panel.mark(Mark::points(x, y, Marker::Dot).series(1).label("measured"))
@@ -93,6 +92,6 @@ fn span(portrait: &Portrait, state: usize) -> (f64, f64) {
 /// The point measured in the middle, with the safe control.
 fn centre(portrait: &Portrait) -> Vec<f64> {
     let states: Vec<&[f64]> = portrait.readings(usize::MAX).map(|r| r.state.as_slice()).collect();
-    let middle = states.get(states.len() / 2).map_or(portrait.benchmark.task.initial_state.as_slice(), |s| s);
-    [middle, &portrait.benchmark.task.safe_control].concat()
+    let middle = states.get(states.len() / 2).map_or(portrait.subject.task.initial_state.as_slice(), |s| s);
+    [middle, &portrait.subject.task.safe_control].concat()
 }

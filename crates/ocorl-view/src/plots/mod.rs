@@ -3,6 +3,7 @@
 //! | file | from | shows |
 //! |---|---|---|
 //! | `optimal` | baselines | the best control of a known system, or of several |
+//! | `cost` | costs | cost by episode, beside what is possible |
 //! | `run` | a run | cost by episode, and some of its trajectories |
 //! | `strategies` | a sweep over strategies | cost above the optimum by episode |
 //! | `optimism` | a sweep over strategies and planners | the same, optimistic beside greedy |
@@ -18,6 +19,7 @@
 //! `curves` and `naming` are shared.
 
 mod calibration;
+mod cost;
 mod curves;
 mod field;
 mod gaps;
@@ -34,12 +36,15 @@ mod theory;
 mod uncertainty;
 
 pub use calibration::calibration;
+pub use cost::{Costs, cost_curves};
+pub(crate) use curves::{Curve, Middle};
 pub use field::field;
 pub use gaps::gaps;
 pub use measurements::measurements;
 pub use optimal::{one_system, several_systems};
 pub use optimism::optimism;
 pub use phase::phase;
+pub(crate) use phase::time_axis;
 pub use regret::regret;
 pub use run::{Run, run_cost, run_phase};
 pub use slices::slices;

@@ -63,7 +63,7 @@ pub fn several_systems(found: &[(&Benchmark, &Baselines)]) -> Figure {
     found.iter().fold(figure, |figure, (b, found)| {
         let (tracked, holds) = (Curves::of(&found.continuous.tracked), &found.held.plan);
         let mut panel =
-            Panel::new(b.title.clone(), time_axis(b), Axis::new("", shared_unit(&b.task.controls)));
+            Panel::new(b.title.clone(), time_axis(&b.task), Axis::new("", shared_unit(&b.task.controls)));
         for (i, quantity) in b.task.controls.iter().enumerate() {
             let mark = |mark: Mark| mark.series(i).label(&quantity.name);
             let held = Mark::step(&*holds.times, row(&holds.controls, i)).dotted();
@@ -74,7 +74,7 @@ pub fn several_systems(found: &[(&Benchmark, &Baselines)]) -> Figure {
 }
 
 fn over_time(b: &Benchmark, quantity: &Quantity, curves: [Mark; 3], limits: Vec<Mark>) -> Panel {
-    let panel = Panel::new(quantity.name.clone(), time_axis(b), Axis::new("", &quantity.unit));
+    let panel = Panel::new(quantity.name.clone(), time_axis(&b.task), Axis::new("", &quantity.unit));
     curves.into_iter().chain(limits).fold(panel, Panel::mark)
 }
 

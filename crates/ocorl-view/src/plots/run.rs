@@ -1,8 +1,8 @@
 //! A run as it went: cost by episode, and some of its trajectories.
 
-use super::curves::episodes;
-use super::phase::{Plane, STRIDE};
-use crate::{Axis, Figure, Mark, Marker, Panel};
+use super::cost::{Costs, cost_curves};
+use super::phase::{Plane, thin};
+use crate::{Figure, Mark, Marker, Panel};
 use ocorl::learn::{Episode, Settings};
 use ocorl::system::{Benchmark, Cell};
 use ocorl_study::known::Known;
@@ -29,43 +29,24 @@ const PLANNED: usize = 1;
 
 /// Cost and regret by episode, with what is possible and what the paper got.
 pub fn run_cost(run: &Run<'_>) -> Figure {
-    let b = run.benchmark;
     let records = || run.episodes.iter().map(|e| &e.record);
-    let episodes: Vec<f64> = records().map(|r| r.episode as f64).collect();
-    let (best, held) = (run.known.continuous, run.known.held);
-    let name = run.settings.strategy.name().replace('-', " ");
-    let panel = |title: &str, values: Vec<f64>, offset: f64| {
-        let rules = [
-            Some((held, Mark::horizontal(held - offset).muted().dotted().label("best hold"))),
-            Some((best, Mark::horizontal(best - offset).muted().dashed().label("best continuous"))),
-            run.paper.map(|cell| {
-                let rule = Mark::horizontal(cell.mean - offset).series(PLANNED).dashed();
-                (cell.mean, rule.label("paper, at its end"))
-            }),
-        ];
-        // What is not above the offset has no place on a logarithmic axis.
-        let shown = rules.into_iter().flatten().filter(|(at, _)| *at > offset).map(|(_, rule)| rule);
-        shown
-            .fold(Panel::new(title, self::episodes(), Axis::default().log()), Panel::mark)
-            .mark(Mark::line(&*episodes, &*values).series(LAST).label(&name))
-            .mark(Mark::points(&*episodes, values, Marker::Circle).series(LAST).label(&name))
-    };
-    let costs = panel("Cost", records().map(|r| r.cost).collect(), 0.0);
-    let regrets =
-        panel("Cost above the best continuous control", records().map(|r| r.regret).collect(), best);
-    let last = run.episodes.last().map_or(f64::NAN, |e| e.record.cost);
-    Figure::new(format!("{}: cost by episode", b.title))
-        .subtitle(format!("At the end {last:.4}, best continuous {best:.4}, best hold {held:.4}"))
-        .panel(costs)
-        .panel(regrets)
-        .columns(2)
+    cost_curves(&Costs {
+        title: &format!("{}: cost by episode", run.benchmark.title),
+        strategy: &run.settings.strategy.name().replace('-', " "),
+        episodes: &records().map(|r| r.episode as f64).collect::<Vec<_>>(),
+        costs: &records().map(|r| r.cost).collect::<Vec<_>>(),
+        planned: None,
+        best: Some(run.known.continuous),
+        held: Some(run.known.held),
+        paper: run.paper.map(|cell| cell.mean),
+    })
 }
 
 /// Some episodes in the plane of the first two states, or over time; beside them the last with its plan and measurements.
 pub fn run_phase(run: &Run<'_>) -> Figure {
     let (b, count) = (run.benchmark, run.episodes.len());
-    let plane = Plane::of(b);
-    let mut all = plane.panel(run.benchmark, "From the first episode to the last");
+    let plane = Plane::of(&b.task);
+    let mut all = plane.panel(&run.benchmark.task, "From the first episode to the last");
     let mut shown = vec![(0, FIRST), (1, PLANNED), (count / 2, MIDDLE), (count - 1, LAST)];
     shown.retain(|(i, _)| *i < count);
     shown.reverse();
@@ -86,7 +67,7 @@ pub fn run_phase(run: &Run<'_>) -> Figure {
 /// What was planned, done and measured in the last episode.
 fn last(run: &Run<'_>, plane: &Plane) -> Panel {
     let episode = &run.episodes[run.episodes.len() - 1];
-    let mut panel = plane.panel(run.benchmark, &format!("Episode {}", episode.record.episode));
+    let mut panel = plane.panel(&run.benchmark.task, &format!("Episode {}", episode.record.episode));
     for curve in executed(plane, episode) {
         panel = panel.mark(curve.series(LAST).label("executed"));
     }
@@ -104,7 +85,6 @@ fn last(run: &Run<'_>, plane: &Plane) -> Panel {
 fn executed<'a>(plane: &'a Plane, episode: &'a Episode) -> impl Iterator<Item = Mark> + 'a {
     episode.executed.iter().map(|leg| {
         let (x, y) = plane.points(&leg.trajectory.times, &leg.trajectory.states);
-        let thin = |v: Vec<f64>| v.into_iter().step_by(STRIDE).collect::<Vec<f64>>();
-        Mark::line(thin(x), thin(y))
+        Mark::line(thin(&x), thin(&y))
     })
 }

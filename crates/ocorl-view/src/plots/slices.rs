@@ -18,7 +18,7 @@ const BEYOND: f64 = 0.25;
 /// episode `before` (after the last, if that is beyond it). The lines go through a point that was measured; where there are many, for each output the
 /// coordinates along which it changes most.
 pub fn slices(portrait: &Portrait, before: usize) -> Figure {
-    let b = &portrait.benchmark;
+    let b = &portrait.subject;
     let snapshot = portrait.snapshots.iter().find(|s| s.episode.record.episode == before);
     let model = snapshot.and_then(|s| s.before.as_ref()).unwrap_or(&portrait.model);
     let readings: Vec<&Reading> = portrait.readings(before).collect();
@@ -34,7 +34,7 @@ pub fn slices(portrait: &Portrait, before: usize) -> Figure {
             panels.push(panel(portrait, model.as_ref(), &readings, &through, coordinate, output));
         }
     }
-    // The lines along which the true derivative changes most, in their order.
+    // The lines along which the derivative changes most, in their order.
     let mut ranked: Vec<f64> = panels.iter().map(|(change, _)| *change).collect();
     ranked.sort_by(|a, b| b.total_cmp(a));
     let least = ranked.get(MOST_PANELS - 1).copied().unwrap_or(f64::NEG_INFINITY);
@@ -49,7 +49,7 @@ pub fn slices(portrait: &Portrait, before: usize) -> Figure {
     panels.into_iter().take(MOST_PANELS).fold(all, |figure, (_, panel)| figure.panel(panel))
 }
 
-/// One line, and how much the true derivative changes along it (in units of its noise).
+/// One line, and how much the derivative changes along it (in units of its noise): the true one, if it is known.
 fn panel(
     portrait: &Portrait,
     model: &dyn StatisticalModel,
@@ -58,7 +58,7 @@ fn panel(
     coordinate: usize,
     output: usize,
 ) -> (f64, Panel) {
-    let task = &portrait.benchmark.task;
+    let task = &portrait.subject.task;
     let value =
         |r: &Reading, k: usize| if k < r.state.len() { r.state[k] } else { r.control[k - r.state.len()] };
     let (low, high) = range(readings.iter().map(|r| value(r, coordinate)));
@@ -84,12 +84,15 @@ fn panel(
     let band = |sign: f64| -> Vec<f64> {
         slice.mean.iter().zip(&slice.half_width).map(|(m, w)| m + sign * w).collect()
     };
-    let (least, greatest) = range(slice.truth.iter().copied());
+    let (least, greatest) = range(slice.truth.as_ref().unwrap_or(&slice.mean).iter().copied());
     let name = format!("d{}/dt", state.name);
     let drawn = Panel::new(format!("{name} over {}", axis.label), axis, Axis::new(name, ""))
         .mark(Mark::band(&*at, band(-1.0), band(1.0)).series(0).label("μ ± βσ"))
-        .mark(Mark::line(&*at, &*slice.mean).series(0).label("μ"))
-        .mark(Mark::line(&*at, &*slice.truth).series(1).dashed().label("true f"))
+        .mark(Mark::line(&*at, &*slice.mean).series(0).label("μ"));
+    let truth = slice.truth.map(|truth| Mark::line(&*at, truth).series(1).dashed().label("true f"));
+    let drawn = truth
+        .into_iter()
+        .fold(drawn, Panel::mark)
         .mark(Mark::points(x, y, Marker::Dot).series(6).label("measured nearby"));
     ((greatest - least) / task.noise_std[output].max(f64::MIN_POSITIVE), drawn)
 }

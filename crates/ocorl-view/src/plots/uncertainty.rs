@@ -1,6 +1,6 @@
 //! Why it was measured when it was: what the model did not know along the trajectory it expected.
 
-use super::phase::{STRIDE, time_axis};
+use super::phase::{thin, time_axis};
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::linalg::Points;
 use ocorl_study::portrait::{Portrait, Snapshot};
@@ -8,14 +8,14 @@ use ocorl_study::portrait::{Portrait, Snapshot};
 /// ‖σ‖ over time along the hallucinated trajectory, the executed one beside it, and the chosen times. For the receding-horizon strategy each
 /// interval begins anew from where the system really is, and its choice is the highest point.
 pub fn uncertainty(portrait: &Portrait, episodes: &[usize]) -> Figure {
-    let b = &portrait.benchmark;
+    let b = &portrait.subject;
     let name = portrait.settings.strategy.name().replace('-', " ");
     let mut figure = Figure::new(format!("{}: uncertainty along the way, and the chosen times", b.title))
         .subtitle(format!("{name}, seed {}", portrait.seed))
         .columns(1);
     for snapshot in portrait.snapshots.iter().filter(|s| episodes.contains(&s.episode.record.episode)) {
         let title = format!("Episode {}", snapshot.episode.record.episode);
-        let panel = Panel::new(title, time_axis(b), Axis::new("‖σ‖", ""));
+        let panel = Panel::new(title, time_axis(&b.task), Axis::new("‖σ‖", ""));
         figure = figure.panel(draw(panel, snapshot));
     }
     figure
@@ -24,10 +24,8 @@ pub fn uncertainty(portrait: &Portrait, episodes: &[usize]) -> Figure {
 fn draw(mut panel: Panel, snapshot: &Snapshot) -> Panel {
     let Some(leg) = snapshot.episode.executed.first() else { return panel };
     let path = &leg.trajectory;
-    let points = path.points();
-    let executed = snapshot.uncertainty(Points::new(&points, path.states.size() + path.controls.size()));
+    let executed = snapshot.uncertainty_along(path);
     if !executed.is_empty() {
-        let thin = |v: &[f64]| v.iter().copied().step_by(STRIDE).collect::<Vec<f64>>();
         panel = panel
             .mark(Mark::line(thin(&path.times), thin(&executed)).muted().label("on the executed trajectory"));
     }

@@ -30,6 +30,11 @@ pub trait Policy {
 
     /// The control at a time of the prepared piece; both of its ends belong to it.
     fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]);
+
+    /// How often each rung of its [ladder](crate::track::Ladder) was used, if it has one: fresh, shifted, planned, safe.
+    fn rungs(&self) -> Option<[usize; 4]> {
+        None
+    }
 }
 
 /// Why a policy cannot go on.

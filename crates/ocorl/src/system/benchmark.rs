@@ -223,8 +223,7 @@ impl Benchmark {
 
     /// Seconds, unless nothing of the system has a unit: then its time has none either.
     pub fn time_unit(&self) -> &'static str {
-        let mut quantities = self.task.states.iter().chain(&self.task.controls);
-        if quantities.all(|q| q.unit.is_empty()) { "" } else { "s" }
+        self.task.time_unit()
     }
 
     /// The factor between the implemented cost and what the paper's table prints.

@@ -159,6 +159,12 @@ impl Task {
         Dims { state: self.states.len(), control: self.controls.len() }
     }
 
+    /// Seconds, unless nothing of the system has a unit: then its time has none either.
+    pub fn time_unit(&self) -> &'static str {
+        let mut quantities = self.states.iter().chain(&self.controls);
+        if quantities.all(|q| q.unit.is_empty()) { "" } else { "s" }
+    }
+
     /// Checks every number; call it once, before anything is computed.
     pub fn validate(&self) -> Result<(), TaskError> {
         if !(self.horizon > 0.0 && self.horizon.is_finite()) {

@@ -230,4 +230,8 @@ impl<S: Solver> Policy for Receding<S> {
         follow(segment.controls.at(k), segment.gains.at(k), &self.planned, &self.state, out);
         self.ladder.limit(out);
     }
+
+    fn rungs(&self) -> Option<[usize; 4]> {
+        Some(self.ladder.counts())
+    }
 }

@@ -43,6 +43,10 @@ impl<P: Policy> Policy for Sampled<P> {
     fn control(&mut self, _time: f64, _state: &[f64], out: &mut [f64]) {
         out.copy_from_slice(&self.held);
     }
+
+    fn rungs(&self) -> Option<[usize; 4]> {
+        self.inner.rungs()
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use ocorl::system::{Benchmark, Task};
 use ocorl_study::known::Known;
 use ocorl_study::simulated::Simulated;
 use ocorl_study::study::Study;
+use ocorl_study::trace::keep_known;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -48,6 +49,8 @@ impl Job {
         let optimum = known.continuous / self.benchmark.table_scale();
         let mut observer = Watch(|event: &Event<'_>| report(&self.benchmark.task, event, to));
         let mut next: Box<dyn FnMut() -> Result<Option<Episode>, Failure>> = if let Some(study) = study {
+            // Pictures can do without it.
+            let _ = keep_known(study.store().folder(), &known);
             let mut kept = Simulated::new(study, optimum)?.cancelled_by(self.cancel.clone());
             Box::new(move || Ok(kept.next_episode(&mut observer)?))
         } else {

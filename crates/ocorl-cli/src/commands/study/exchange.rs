@@ -7,6 +7,7 @@ use crate::table::cost;
 use crate::terminal::{Answer, json, say};
 use ocorl::event::{Event, Watch};
 use ocorl_study::files::write_atomically;
+use ocorl_study::live;
 use ocorl_study::measured::Measured;
 use ocorl_study::store::Access;
 use ocorl_study::study::{Closed, CostFrom, Receipt, Study, Telling, Verdict};
@@ -105,7 +106,7 @@ pub(super) fn ask(arguments: &Ask, manners: Manners) -> Result<Answer, Failure> 
             say(&format!("warning: episode {episode}: not planned, {instead} is used instead: {reason}\n"));
         }
     });
-    let Some(plan) = study.ask(&mut observer)? else {
+    let Some(plan) = live::ask(&mut study, &mut observer)? else {
         let why = match study.over() {
             Some(Verdict::BudgetUsed) => "the budget is used: the next episode would cost more than is left",
             _ => "the study is over: all its episodes were run",

@@ -1,0 +1,126 @@
+//! Several studies on the same axes.
+
+use super::{Exhibit, StudyView};
+use crate::plots::{Curve, Middle};
+use crate::{Axis, Figure, Mark, Marker, Panel};
+use std::collections::BTreeMap;
+
+/// Colours that can be told apart; further studies have them again, dashed.
+const COLORS: usize = 7;
+/// From so many studies of one kind on, their middle and band are drawn instead of each.
+const MANY: usize = 3;
+
+/// One panel a system: what each study cost by episode, by measurements, and above the best control. Studies that differ in their seed alone are
+/// drawn as median and band if they are many.
+pub fn compare(views: &[&StudyView]) -> Vec<Exhibit> {
+    let mut systems: BTreeMap<String, Vec<&StudyView>> = BTreeMap::new();
+    for view in views {
+        systems.entry(view.name()).or_default().push(view);
+    }
+    let figure = |title: &str, draw: &dyn Fn(&str, &[&StudyView]) -> Panel| {
+        let figure = Figure::new(title).columns(systems.len().clamp(1, 2));
+        systems.iter().fold(figure, |figure, (name, views)| figure.panel(draw(name, views)))
+    };
+    let episode = || Axis::new("episode", "").whole();
+    let mut exhibits = vec![
+        Exhibit::new(
+            "cost",
+            "Cost by episode",
+            "What each study cost, on the same axes; studies that differ in their seed alone as median and 20 to 80 % band.",
+            figure("Cost by episode", &|name, views| {
+                by_episode(Panel::new(name, episode(), Axis::new("cost", "").log()), views, &|_, cost| cost)
+            }),
+        ),
+        Exhibit::new(
+            "measurements",
+            "Cost by measurements",
+            "What was reached with how many measurements.",
+            figure("Cost by measurements", &|name, views| {
+                by_measurements(
+                    Panel::new(name, Axis::new("measurements", "").whole(), Axis::new("cost", "").log()),
+                    views,
+                )
+            }),
+        ),
+    ];
+    if views.iter().all(|view| view.baselines.continuous.is_some()) {
+        exhibits.push(Exhibit::new(
+            "gap",
+            "Cost above the best",
+            "How far each episode was above the best continuous control, in percent of it.",
+            figure("Cost above the best continuous control", &|name, views| {
+                let panel = Panel::new(name, episode(), Axis::new("above the best", "%").log());
+                by_episode(panel, views, &|view, cost| {
+                    view.baselines.continuous.map_or(f64::NAN, |best| 100.0 * (cost / best - 1.0))
+                })
+            }),
+        ));
+    }
+    exhibits
+}
+
+/// Studies that differ in their seed alone, by what they are called.
+fn kinds<'a>(views: &[&'a StudyView]) -> BTreeMap<String, Vec<&'a StudyView>> {
+    let mut kinds: BTreeMap<String, Vec<&StudyView>> = BTreeMap::new();
+    for view in views {
+        let settings = &view.study.created().settings;
+        let kind = format!(
+            "{}, {}",
+            settings.strategy.name().replace('-', " "),
+            super::summary::word(&settings.explore)
+        );
+        kinds.entry(kind).or_default().push(view);
+    }
+    kinds
+}
+
+fn by_episode(panel: Panel, views: &[&StudyView], value: &dyn Fn(&StudyView, f64) -> f64) -> Panel {
+    lines(panel, views, &|view| {
+        let each = view.costs().into_iter().map(|(n, cost, _)| (n, value(view, cost)));
+        each.filter(|(_, value)| value.is_finite()).collect()
+    })
+}
+
+fn by_measurements(panel: Panel, views: &[&StudyView]) -> Panel {
+    lines(panel, views, &|view| {
+        let mut known = 0;
+        let each = view.study.history().episodes.iter().zip(view.costs()).map(|(episode, (_, cost, _))| {
+            // What an episode could use was measured before it.
+            let before = known;
+            known += if episode.is_used() { episode.rows.len() } else { 0 };
+            (before, cost)
+        });
+        each.filter(|(_, cost)| cost.is_finite()).collect()
+    })
+}
+
+/// One curve a study, or a median and a band for many of one kind.
+fn lines(mut panel: Panel, views: &[&StudyView], values: &dyn Fn(&StudyView) -> Vec<(usize, f64)>) -> Panel {
+    let mut number = 0;
+    for (kind, views) in kinds(views) {
+        if views.len() >= MANY {
+            let mut all: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+            for (n, value) in views.iter().flat_map(|view| values(view)) {
+                all.entry(n).or_default().push(value);
+            }
+            let label = format!("{kind} ({} seeds)", views.len());
+            panel = Curve::new(&all, Middle::Median).draw(panel, number % COLORS, number >= COLORS, &label);
+            number += 1;
+            continue;
+        }
+        for view in views {
+            let (x, y): (Vec<f64>, Vec<f64>) = values(view).into_iter().map(|(n, v)| (n as f64, v)).unzip();
+            let label = format!("{kind}, seed {}", view.study.created().seed);
+            let line = Mark::line(&*x, &*y).series(number % COLORS).label(&label);
+            panel = panel
+                .mark(if number >= COLORS { line.dashed() } else { line })
+                .mark(Mark::points(x, y, Marker::Dot).series(number % COLORS).label(label));
+            number += 1;
+        }
+    }
+    let rules = views.first().map(|view| view.baselines);
+    match rules.and_then(|b| b.continuous).filter(|_| panel.y.label == "cost") {
+        Some(best) => panel.mark(Mark::horizontal(best).muted().dashed().label("best continuous")),
+        None => panel,
+    }
+}

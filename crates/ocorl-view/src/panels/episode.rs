@@ -1,0 +1,349 @@
+//! One episode: what was planned, done and measured, and what was believed before it.
+
+use super::{Exhibit, StudyView};
+use crate::plots::{calibration, slices, time_axis, uncertainty};
+use crate::{Axis, Figure, Mark, Marker, Panel};
+use ocorl::linalg::Points;
+use ocorl::model::{Posterior, Query, StatisticalModel};
+use ocorl::random::Stream;
+use ocorl::system::{Quantity, Task};
+use ocorl_study::plan_file::LegTable;
+use ocorl_study::portrait::{Portrait, Prediction, predicted, uncertainty as unknown};
+use ocorl_study::study::{EpisodeHistory, Row};
+use ocorl_study::trace::{Health, Way};
+use serde::Serialize;
+
+/// Colours of the series.
+const EXECUTED: usize = 0;
+const PLANNED: usize = 1;
+const MEASURED: usize = 3;
+/// A limit is drawn if it is no farther from the data than this multiple of their range.
+const FAR: f64 = 1.5;
+/// Calibration looks back as long as this many data are not exceeded: models of more take too long to make again on the way.
+const MOST_DATA: usize = 200;
+
+/// Everything about one episode.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EpisodeView {
+    /// Its number.
+    pub episode: usize,
+    /// Whether it is not over.
+    pub running: bool,
+    /// What it cost, in the units of the paper's table.
+    pub cost: Option<f64>,
+    /// Its plots.
+    pub exhibits: Vec<Exhibit>,
+    /// What was measured.
+    pub measurements: MeasurementTable,
+    /// The way it went; else the measured points; else the plan.
+    pub motion: Option<Way>,
+}
+
+/// What was measured, for people.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeasurementTable {
+    /// Names.
+    pub columns: Vec<String>,
+    /// Numbers, as many as names; none where there is none.
+    pub rows: Vec<Vec<Option<f64>>>,
+}
+
+impl StudyView {
+    /// Everything about an episode; none if there is no such.
+    pub fn episode(&self, number: usize) -> Option<EpisodeView> {
+        let episode = self.study.history().episodes.get(number)?;
+        let portrait = self.portrait(number);
+        let model = portrait.as_ref().and_then(|p| p.snapshots.get(number)?.before.clone());
+        let mut exhibits =
+            vec![self.states(episode, model.as_deref()), self.phase(episode, model.as_deref())];
+        if let Some(portrait) = portrait.as_ref().filter(|_| model.is_some()) {
+            exhibits.push(Exhibit::new(
+                "uncertainty",
+                "Uncertainty and chosen times",
+                "What the model did not know along the trajectory it expected, and when it was measured.",
+                uncertainty(portrait, &[number]),
+            ));
+            exhibits.push(Exhibit::new(
+                "slices",
+                "The model along lines",
+                "What the model says of each derivative through a measured point, with its band and the data nearby.",
+                slices(portrait, number),
+            ));
+            exhibits.push(Exhibit::new(
+                "calibration",
+                "Calibration",
+                "How often new measurements lay in bands of a given level, by models that had not seen them.",
+                calibration(std::slice::from_ref(portrait), 1),
+            ));
+        }
+        let trace = self.traces.get(&number);
+        exhibits.extend(trace.and_then(|trace| trace.control.as_ref()).map(|health| self.controller(health)));
+        let scale = self.baselines.scale;
+        Some(EpisodeView {
+            episode: number,
+            running: episode.closed.is_none(),
+            cost: episode.closed.as_ref().and_then(|closed| closed.cost).map(|cost| scale * cost),
+            exhibits,
+            measurements: self.measurements(episode, model.as_deref()),
+            motion: self.motion(episode),
+        })
+    }
+
+    /// The study with the model before `number`, and with those before earlier ones while they are small.
+    fn portrait(&self, number: usize) -> Option<Portrait> {
+        let mut data: usize = self.study.history().imports.iter().map(|(_, import)| import.rows.len()).sum();
+        let mut looked = Vec::new();
+        for episode in self.study.history().episodes.iter().take(number) {
+            if data <= MOST_DATA {
+                looked.push(episode.episode);
+            }
+            data += if episode.is_used() { episode.rows.len() } else { 0 };
+        }
+        looked.push(number);
+        Portrait::of_study(&self.study, &self.traces, &looked).ok().flatten()
+    }
+
+    fn task(&self) -> &Task {
+        &self.study.system().task
+    }
+
+    /// The way of a run, if it was seen.
+    fn way(&self, episode: usize, start: usize) -> Option<&Way> {
+        self.traces.get(&episode)?.paths.get(start).filter(|way| !way.t.is_empty())
+    }
+
+    fn states(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Exhibit {
+        let task = self.task();
+        let expected = self.expected(episode, model);
+        let (nx, nu) = (task.states.len(), task.controls.len());
+        let title = format!("{}: episode {} over time", self.name(), episode.episode);
+        let mut figure = Figure::new(title).columns(if nx + nu > 4 { 3 } else { 2 });
+        for (i, quantity) in task.states.iter().enumerate() {
+            let mut panel = self.over_time(episode, quantity, |x, _| x[i], |leg| step_states(leg, i));
+            // Behind everything else.
+            panel.marks.splice(0..0, expected.iter().map(|range| band(range, i)));
+            figure = figure.panel(limits(panel, task.state_bounds.lower[i], task.state_bounds.upper[i]));
+        }
+        for (j, quantity) in task.controls.iter().enumerate() {
+            let panel = self.over_time(episode, quantity, |_, u| u[j], |leg| step_controls(leg, j));
+            figure = figure.panel(limits(panel, task.control_bounds.lower[j], task.control_bounds.upper[j]));
+        }
+        let about = "Each state and control: what was planned (as the planner hopes), where the model expects it to lead, what was done, what was measured.";
+        Exhibit::new("states", "States and controls over time", about, figure)
+    }
+
+    /// Where the plan leads by what was believed, from each initial state.
+    fn expected(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Vec<Prediction> {
+        let Some(model) = model else { return Vec::new() };
+        let stream = Stream::root(self.study.created().seed).child("prediction").index(episode.episode);
+        let intentions = episode.plan.legs.iter().filter_map(LegTable::intention);
+        intentions.filter_map(|intention| predicted(model, self.task(), &intention, stream)).collect()
+    }
+
+    /// One quantity of all runs.
+    fn over_time(
+        &self,
+        episode: &EpisodeHistory,
+        quantity: &Quantity,
+        value: impl Fn(&[f64], &[f64]) -> f64,
+        planned: impl Fn(&LegTable) -> Mark,
+    ) -> Panel {
+        let axis = Axis::new(&quantity.name, &quantity.unit);
+        let mut panel = Panel::new(&quantity.name, time_axis(self.task()), axis);
+        for leg in episode.plan.legs.iter().filter(|leg| leg.planned_cost.is_some()) {
+            panel = panel.mark(planned(leg).series(PLANNED).dashed().label("planned"));
+        }
+        for leg in &episode.plan.legs {
+            if let Some(way) = self.way(episode.episode, leg.start) {
+                let y: Vec<f64> = way.x.iter().zip(&way.u).map(|(x, u)| value(x, u)).collect();
+                panel = panel.mark(Mark::line(&*way.t, y).series(EXECUTED).label("executed"));
+            }
+        }
+        let (t, y): (Vec<f64>, Vec<f64>) = episode.rows.iter().map(|r| (r.t, value(&r.x, &r.u))).unzip();
+        panel.mark(Mark::points(t, y, Marker::Cross).series(MEASURED).label("measured"))
+    }
+
+    fn phase(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Exhibit {
+        let task = self.task();
+        let colors = |way: &Way| {
+            let points: Vec<f64> =
+                way.x.iter().zip(&way.u).flat_map(|(x, u)| x.iter().chain(u)).copied().collect();
+            let (model, dim) = (model?, task.dims().point());
+            (model.dims() == task.dims()).then(|| unknown(model, Points::new(&points, dim)))
+        };
+        let pairs = pairs(task.states.len());
+        let title = format!("{}: phase portrait of episode {}", self.name(), episode.episode);
+        let mut figure = Figure::new(title).columns(pairs.len().clamp(1, 3));
+        for (a, b) in pairs {
+            let axis = |i: usize| Axis::new(&task.states[i].name, &task.states[i].unit);
+            let (x_axis, title) = match a {
+                Some(a) => (axis(a), format!("{} over {}", task.states[b].name, task.states[a].name)),
+                None => (time_axis(task), task.states[b].name.clone()),
+            };
+            let place = |t: f64, x: &[f64]| (a.map_or(t, |a| x[a]), x[b]);
+            let mut panel = Panel::new(title, x_axis, axis(b));
+            for leg in episode.plan.legs.iter().filter(|leg| leg.planned_cost.is_some()) {
+                let (x, y): (Vec<f64>, Vec<f64>) =
+                    leg.times.iter().zip(&leg.states).map(|(t, x)| place(*t, x)).unzip();
+                panel = panel.mark(Mark::line(x, y).series(PLANNED).dashed().label("planned"));
+            }
+            for leg in &episode.plan.legs {
+                if let Some(way) = self.way(episode.episode, leg.start) {
+                    let (x, y): (Vec<f64>, Vec<f64>) =
+                        way.t.iter().zip(&way.x).map(|(t, x)| place(*t, x)).unzip();
+                    panel = panel.mark(match colors(way) {
+                        Some(sigma) => Mark::colored_line(x, y, sigma).label("executed"),
+                        None => Mark::line(x, y).series(EXECUTED).label("executed"),
+                    });
+                }
+            }
+            if model.is_some() {
+                panel = panel.color(Axis::new("‖σ‖ before", ""));
+            }
+            let starts: (Vec<f64>, Vec<f64>) =
+                episode.plan.legs.iter().map(|leg| place(0.0, &leg.initial_state)).unzip();
+            let (x, y): (Vec<f64>, Vec<f64>) = episode.rows.iter().map(|r| place(r.t, &r.x)).unzip();
+            figure = figure.panel(
+                panel
+                    .mark(Mark::points(starts.0, starts.1, Marker::Ring).muted().label("start"))
+                    .mark(Mark::points(x, y, Marker::Cross).series(MEASURED).label("measured")),
+            );
+        }
+        let about = "Where the system went, coloured by what was unknown before, against where it was to go, and where it was measured.";
+        Exhibit::new("phase", "Phase portrait", about, figure)
+    }
+
+    fn controller(&self, health: &Health) -> Exhibit {
+        let edges: Vec<f64> = (0..=health.solve_times.len()).map(Health::edge).collect();
+        let counts: Vec<f64> = health.solve_times.iter().map(|count| *count as f64).collect();
+        let solved: f64 = counts.iter().sum();
+        let mut figure = Figure::new(format!("{}: how the controller fared", self.name())).columns(2);
+        if solved > 0.0 {
+            let panel = Panel::new(
+                "How long a solution took",
+                Axis::new("solve time", "ms").log(),
+                Axis::new("solutions", "").whole().range(0.0, f64::INFINITY),
+            );
+            let period = Mark::vertical(1e3 * health.period).series(PLANNED).dashed().label("period");
+            figure = figure.panel(panel.mark(Mark::step(edges, counts).label("solutions")).mark(period));
+        }
+        let names = ["fresh", "previous, shifted", "plan", "safe"];
+        let all = health.updates().max(1) as f64;
+        let (rows, shares): (Vec<f64>, Vec<f64>) =
+            health.rungs.iter().enumerate().map(|(i, count)| (i as f64, 100.0 * *count as f64 / all)).unzip();
+        let bars = Mark::interval_x(&*rows, vec![0.0; 4], &*shares).label("share of updates");
+        let words = health.saturated.map_or(String::new(), |share| {
+            format!("A control was at a limit {:.1} % of the time", 100.0 * share)
+        });
+        figure = figure.subtitle(words).panel(
+            Panel::new(
+                "Where controls came from",
+                Axis::new("share of updates", "%").range(0.0, 100.0),
+                Axis::categories(names),
+            )
+            .mark(bars)
+            .mark(Mark::points(shares, rows, Marker::Square).label("share of updates")),
+        );
+        let about = "How long the controller took against its period, and how often it had to fall back.";
+        Exhibit::new("controller", "Controller", about, figure)
+    }
+
+    fn measurements(
+        &self,
+        episode: &EpisodeHistory,
+        model: Option<&dyn StatisticalModel>,
+    ) -> MeasurementTable {
+        let task = self.task();
+        let derivatives = episode.rows.iter().any(|row| row.x_dot.is_some());
+        let names = |quantities: &[Quantity], suffix: &str| -> Vec<String> {
+            quantities.iter().map(|q| format!("{}{suffix}", q.name)).collect()
+        };
+        let mut columns: Vec<String> = ["start", "t", "asked_t"].map(str::to_owned).to_vec();
+        columns.extend(names(&task.states, ""));
+        columns.extend(names(&task.controls, ""));
+        if derivatives {
+            columns.extend(names(&task.states, "_dot"));
+        }
+        columns.push("sigmas".into());
+        let row = |row: &Row| {
+            let mut cells = vec![Some(row.start as f64), Some(row.t), row.asked_t];
+            cells.extend(row.x.iter().chain(&row.u).map(|v| Some(*v)));
+            if derivatives {
+                let none = vec![None; task.states.len()];
+                cells.extend(
+                    row.x_dot.as_ref().map_or(none, |x_dot| x_dot.iter().map(|v| Some(*v)).collect()),
+                );
+            }
+            cells.push(model.and_then(|model| sigmas(model, task, row)));
+            cells
+        };
+        MeasurementTable { columns, rows: episode.rows.iter().map(row).collect() }
+    }
+
+    fn motion(&self, episode: &EpisodeHistory) -> Option<Way> {
+        if let Some(way) = self.way(episode.episode, 0) {
+            return Some(way.clone());
+        }
+        let mut way = Way::default();
+        let mine: Vec<&Row> = episode.rows.iter().filter(|row| row.start == 0).collect();
+        if mine.len() > 1 {
+            mine.into_iter().for_each(|row| way.push(row.t, &row.x, &row.u));
+            return Some(way);
+        }
+        let leg = episode.plan.legs.first().filter(|leg| leg.planned_cost.is_some())?;
+        let last = leg.controls.len() - 1;
+        let nodes = leg.times.iter().zip(&leg.states).enumerate();
+        nodes.for_each(|(i, (t, x))| way.push(*t, x, &leg.controls[i.min(last)]));
+        Some(way)
+    }
+}
+
+/// How many standard deviations a measurement lies from what was expected, in the output where that is most.
+fn sigmas(model: &dyn StatisticalModel, task: &Task, row: &Row) -> Option<f64> {
+    let x_dot = row.x_dot.as_ref().filter(|_| row.interval.is_none())?;
+    let point = [row.x.as_slice(), &row.u].concat();
+    if model.dims().point() != point.len() {
+        return None;
+    }
+    let mut posterior = Posterior::default();
+    model.posterior(Points::single(&point), Query::MeanStd, &mut posterior);
+    let (mean, std, beta) = (posterior.mean.value.at(0), posterior.std.value.at(0), model.confidence_scale());
+    let far = |j: usize| (x_dot[j] - mean[j]).abs() / (beta[j] * std[j]).hypot(task.noise_std[j]);
+    (0..x_dot.len()).map(far).reduce(f64::max).filter(|far| far.is_finite())
+}
+
+/// Which states are drawn over which: none is time.
+fn pairs(states: usize) -> Vec<(Option<usize>, usize)> {
+    match states {
+        1 => vec![(None, 0)],
+        2..=4 => (0..states).flat_map(|a| (a + 1..states).map(move |b| (Some(a), b))).collect(),
+        // Positions first, then their velocities, as in all our systems.
+        _ => (0..states / 2).map(|a| (Some(a), a + states / 2)).collect(),
+    }
+}
+
+/// The range in which a state is expected.
+fn band(range: &Prediction, state: usize) -> Mark {
+    let row = |rows: &[Vec<f64>]| rows.iter().map(|x| x[state]).collect::<Vec<f64>>();
+    Mark::band(&*range.times, row(&range.low), row(&range.high)).series(PLANNED).label("expected")
+}
+
+fn step_states(leg: &LegTable, i: usize) -> Mark {
+    Mark::line(&*leg.times, leg.states.iter().map(|x| x[i]).collect::<Vec<_>>())
+}
+
+fn step_controls(leg: &LegTable, j: usize) -> Mark {
+    Mark::step(&*leg.times, leg.controls.iter().map(|u| u[j]).collect::<Vec<_>>())
+}
+
+/// Rules at the limits there are, unless they are so far away that nothing else could be seen.
+fn limits(panel: Panel, lower: f64, upper: f64) -> Panel {
+    let rows = panel.marks.iter().flat_map(Mark::rows).filter_map(|row| row.y).filter(|y| y.is_finite());
+    let (least, most) = rows.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), y| (l.min(y), m.max(y)));
+    let room = FAR * (most - least);
+    let near = |limit: &f64| limit.is_finite() && *limit >= least - room && *limit <= most + room;
+    let rules: Vec<f64> = [lower, upper].into_iter().filter(near).collect();
+    rules
+        .into_iter()
+        .fold(panel, |panel, limit| panel.mark(Mark::horizontal(limit).muted().dotted().label("limit")))
+}

@@ -1,0 +1,139 @@
+//! Plots of a whole study.
+
+use super::{Exhibit, StudyView};
+use crate::plots::{Costs, cost_curves, time_axis};
+use crate::{Axis, Figure, Mark, Marker, Panel};
+use ocorl_study::trace::Trace;
+
+impl StudyView {
+    /// Plots of the whole study; what has no data is not among them.
+    pub fn overall(&self) -> Vec<Exhibit> {
+        let all = [self.cost(), self.regret(), self.times_raster(), self.timeline(), self.information()];
+        all.into_iter().flatten().collect()
+    }
+
+    fn title(&self, what: &str) -> String {
+        format!("{}: {what}", self.name())
+    }
+
+    fn cost(&self) -> Option<Exhibit> {
+        let costs = self.costs();
+        if costs.iter().all(|(_, cost, planned)| cost.is_nan() && planned.is_nan()) {
+            return None;
+        }
+        let strategy = self.study.created().settings.strategy.name().replace('-', " ");
+        let figure = cost_curves(&Costs {
+            title: &self.title("cost by episode"),
+            strategy: &strategy,
+            episodes: &costs.iter().map(|(n, ..)| *n as f64).collect::<Vec<_>>(),
+            costs: &costs.iter().map(|(_, cost, _)| *cost).collect::<Vec<_>>(),
+            planned: Some(&costs.iter().map(|(.., planned)| *planned).collect::<Vec<_>>()),
+            best: self.baselines.continuous,
+            held: self.baselines.held,
+            paper: self.baselines.paper.map(|(mean, _)| mean),
+        });
+        let about = "What each episode cost and what its plan promised, beside what is possible.";
+        Some(Exhibit::new("cost", "Cost by episode", about, figure))
+    }
+
+    fn regret(&self) -> Option<Exhibit> {
+        let best = self.baselines.continuous?;
+        let mut sum = 0.0;
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        // From the first planned episode on, as the paper counts it.
+        let planned = self.costs().into_iter().filter(|(episode, cost, _)| *episode > 0 && cost.is_finite());
+        for (episode, cost, _) in planned {
+            sum += cost - best;
+            x.push(episode as f64);
+            y.push(sum);
+        }
+        if x.is_empty() {
+            return None;
+        }
+        let panel = Panel::new("", episodes(), Axis::new("cumulative regret", ""))
+            .mark(Mark::line(&*x, &*y).label("sum of cost above the best"))
+            .mark(Mark::points(x, y, Marker::Circle).label("sum of cost above the best"));
+        let about = "What learning has cost so far: the sum of what each planned episode cost above the best control.";
+        let figure = Figure::new(self.title("cumulative regret")).panel(panel);
+        Some(Exhibit::new("regret", "Cumulative regret", about, figure))
+    }
+
+    fn times_raster(&self) -> Option<Exhibit> {
+        let (mut t, mut n, mut asked_t, mut asked_n) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for episode in &self.study.history().episodes {
+            t.extend(episode.rows.iter().map(|row| row.t));
+            n.resize(t.len(), episode.episode as f64);
+            if episode.closed.is_none() {
+                asked_t.extend(episode.plan.legs.iter().flat_map(|leg| leg.measure_at.iter().copied()));
+                asked_n.resize(asked_t.len(), episode.episode as f64);
+            }
+        }
+        if t.is_empty() && asked_t.is_empty() {
+            return None;
+        }
+        let axis = time_axis(&self.study.system().task);
+        let panel = Panel::new("", axis, Axis::new("episode", "").whole())
+            .mark(Mark::points(t, n, Marker::Bar).label("measured"));
+        let asked = (!asked_t.is_empty())
+            .then(|| Mark::points(asked_t, asked_n, Marker::Ring).series(1).label("asked for"));
+        let panel = asked.into_iter().fold(panel, Panel::mark);
+        let about = "When it was measured in each episode: strategies that adapt move their times.";
+        let figure = Figure::new(self.title("times of measurements")).panel(panel);
+        Some(Exhibit::new("times", "Times of measurements", about, figure))
+    }
+
+    fn timeline(&self) -> Option<Exhibit> {
+        let part = |of: fn(&Trace) -> Option<f64>, name: &str, series: usize, marker: Marker| {
+            let (x, y): (Vec<f64>, Vec<f64>) =
+                self.traces.iter().filter_map(|(n, trace)| Some((*n as f64, of(trace)?))).unzip();
+            let line = Mark::line(&*x, &*y).series(series).label(name);
+            (!x.is_empty()).then(|| [line, Mark::points(x, y, marker).series(series).label(name)])
+        };
+        let parts = [
+            part(|t| t.planning_seconds, "planning", 0, Marker::Circle),
+            part(|t| t.running_seconds, "running", 1, Marker::Triangle),
+            part(|t| t.learning_seconds, "learning", 2, Marker::Square),
+        ];
+        let marks: Vec<Mark> = parts.into_iter().flatten().flatten().collect();
+        if marks.is_empty() {
+            return None;
+        }
+        let panel = Panel::new("", episodes(), Axis::new("time on the clock", "s").log());
+        let figure = Figure::new(self.title("time spent")).panel(marks.into_iter().fold(panel, Panel::mark));
+        let about = "How long planning, running and learning took, by episode.";
+        Some(Exhibit::new("timeline", "Time spent", about, figure))
+    }
+
+    fn information(&self) -> Option<Exhibit> {
+        let series = |of: fn(&Trace) -> Option<f64>| -> (Vec<f64>, Vec<f64>) {
+            self.traces.iter().filter_map(|(n, t)| Some((*n as f64, of(t)?))).unzip()
+        };
+        let (x, gain) = series(|t| t.information_gain);
+        let (ux, uncertainty) = series(|t| t.uncertainty);
+        if x.is_empty() && ux.is_empty() {
+            return None;
+        }
+        let curve = |title: &str, axis: Axis, x: Vec<f64>, y: Vec<f64>, label: &str, series: usize| {
+            Panel::new(title, episodes(), axis)
+                .mark(Mark::line(&*x, &*y).series(series).label(label))
+                .mark(Mark::points(x, y, Marker::Circle).series(series).label(label))
+        };
+        let figure = Figure::new(self.title("what was learned"))
+            .columns(2)
+            .panel(curve("Information gained", Axis::new("nats", ""), x, gain, "information gain", 0))
+            .panel(curve(
+                "Unknown on the way",
+                Axis::new("σ relative to f", "").log(),
+                ux,
+                uncertainty,
+                "uncertainty",
+                1,
+            ));
+        let about = "What the measurements of each episode told, and what was unknown along its way.";
+        Some(Exhibit::new("information", "Information", about, figure))
+    }
+}
+
+fn episodes() -> Axis {
+    Axis::new("episode", "").whole()
+}
