@@ -49,7 +49,7 @@ Options: --json (one document, errors included), -q (no progress), --version; oc
 Examples:
   ocorl run pendulum                      learn to swing it up, from ten measurements an episode
   ocorl study new lab --system pendulum   the same on hardware: ask, run, tell
-  ocorl optimal --all                     the best control of the paper's systems, beside its Table 1")]
+  ocorl optimal --all                     the best control of the paper's systems, beside Table 1")]
 struct Program {
     #[command(subcommand)]
     command: Command,

@@ -9,16 +9,19 @@ const SMALL: [&str; 8] =
     ["--episodes", "3", "--measurements", "4", "--set", "plan.intervals=20", "--set", "select.candidates=50"];
 
 /// Everything that is saved.
-const FILES: [&str; 10] = [
+const FILES: [&str; 13] = [
     "cost.svg",
     "costs.csv",
     "measurements.csv",
     "phase.svg",
     "plans.csv",
+    "report.html",
+    "report.json",
     "run.json",
     "study.db",
     "study.lock",
     "theory.csv",
+    "traces",
     "trajectories.csv",
 ];
 
@@ -135,7 +138,8 @@ fn a_run_prints_a_row_an_episode_and_saves_everything_beside_itself() {
         assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"), "{name}");
     }
     // Once more over it: the same bytes, but for times.
-    let texts = FILES.iter().filter(|name| !["run.json", "study.db", "study.lock"].contains(name));
+    let timed = ["report.html", "report.json", "run.json", "study.db", "study.lock", "traces"];
+    let texts = FILES.iter().filter(|name| !timed.contains(name));
     let before: Vec<String> = texts.clone().map(|name| read(&saved, name)).collect();
     run();
     for (name, before) in texts.zip(before) {
@@ -461,8 +465,9 @@ fn an_interrupted_run_keeps_what_was_learned() {
             said,
             format!("error: interrupted after {done} of 1000 episodes\n  saved   {}\n", out.display())
         );
-        // An interrupted program does not wait for its store: the log may be there still, and belongs to it.
-        let log = |name: &String| name.ends_with("-shm") || name.ends_with("-wal");
+        // An interrupted program does not wait for its store: the log may be there still, and belongs to it; so may be its last words.
+        let log =
+            |name: &String| name.ends_with("-shm") || name.ends_with("-wal") || name.contains("live.json");
         assert_eq!(names(&out).into_iter().filter(|name| !log(name)).collect::<Vec<_>>(), FILES);
     }
 }

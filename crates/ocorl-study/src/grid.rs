@@ -19,20 +19,27 @@
 //! ```
 
 use crate::cell::{Cell, unknown_system};
+use crate::files::write_atomically;
 use crate::mistake::{Mistake, Place, nearest};
 use ocorl::system::Benchmark;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
 use toml::{Table, Value};
 
 /// Settings by path.
 type Changes = BTreeMap<String, Value>;
 
+/// The grid of a sweep, in its folder.
+const FILE: &str = "grid.json";
+
 /// More cells than this are a mistake.
 const MOST_CELLS: usize = 100_000;
 
 /// Which cells a sweep has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Grid {
     /// For tables and figures.
     pub title: String,
@@ -149,9 +156,7 @@ impl Grid {
         for name in &self.systems {
             Benchmark::find(name).map_err(|error| unknown_system(&error.name))?;
         }
-        let axes = [self.systems.len(), self.settings.len(), self.seeds.len(), self.variants.len().max(1)];
-        let counts = axes.into_iter().chain(self.vary.values().map(Vec::len));
-        let count = counts.fold(1_usize, usize::saturating_mul);
+        let count = self.count();
         if count == 0 {
             return Err(Mistake::new("the grid has no cells")
                 .hint("it needs at least one system, one seed, and one value of everything it varies"));
@@ -172,6 +177,27 @@ impl Grid {
         // Seeds make no difference to whether settings can be used.
         let first = self.seeds.first();
         cells.iter().filter(|cell| Some(&cell.seed) == first).try_for_each(|cell| cell.prepare().map(|_| ()))
+    }
+
+    /// How many cells there are, without making them.
+    fn count(&self) -> usize {
+        let axes = [self.systems.len(), self.settings.len(), self.seeds.len(), self.variants.len().max(1)];
+        axes.into_iter().chain(self.vary.values().map(Vec::len)).fold(1_usize, usize::saturating_mul)
+    }
+
+    /// Reads what a sweep left in `folder` while it runs there: its grid. None if nobody left one, or it is not one of ours.
+    pub fn left_in(folder: &Path) -> Option<Self> {
+        let grid: Grid = serde_json::from_str(&fs::read_to_string(folder.join(FILE)).ok()?).ok()?;
+        (1..=MOST_CELLS).contains(&grid.count()).then_some(grid)
+    }
+
+    /// Leaves it in `folder`, for whoever watches; what is the same already is not touched.
+    pub fn leave_in(&self, folder: &Path) -> io::Result<()> {
+        let (path, text) = (folder.join(FILE), serde_json::to_string(self).unwrap_or_default() + "\n");
+        match fs::read(&path) {
+            Ok(there) if there == text.as_bytes() => Ok(()),
+            _ => write_atomically(&path, text.as_bytes()),
+        }
     }
 
     /// All cells: by system, settings, variant, combination, seed.
@@ -264,6 +290,27 @@ mod tests {
             let text = serde_json::to_string(&cell).unwrap();
             assert_eq!(serde_json::from_str::<Cell>(&text).unwrap().id(), cell.id());
         }
+    }
+
+    #[test]
+    fn a_grid_is_left_for_who_watches_and_is_not_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Grid::left_in(folder.path()), None);
+        let grid = Grid::parse(GRID, "grid.toml").unwrap();
+        grid.leave_in(folder.path()).unwrap();
+        let written = || fs::metadata(folder.path().join(FILE)).unwrap().modified().unwrap();
+        let before = written();
+        grid.leave_in(folder.path()).unwrap();
+        assert_eq!(written(), before);
+        let read = Grid::left_in(folder.path()).unwrap();
+        assert_eq!(read.cells(), grid.cells());
+        assert_eq!(read, grid);
+        // One that would fill the memory is none.
+        let many = Grid { seeds: vec![0; 60_000], ..grid };
+        many.leave_in(folder.path()).unwrap();
+        assert_eq!(Grid::left_in(folder.path()), None);
+        fs::write(folder.path().join(FILE), "{").unwrap();
+        assert_eq!(Grid::left_in(folder.path()), None);
     }
 
     #[test]

@@ -260,7 +260,9 @@ impl Row {
     }
 
     fn text(&self, column: &str) -> Result<&str, Mistake> {
-        let place = self.header.iter().position(|name| name == column);
+        // A setting may be called like a result (`episodes`, `measured`): what a cell sets stands before what it gave.
+        let named = self.header.iter().enumerate().filter(|(_, name)| *name == column);
+        let place = named.map(|(place, _)| place).last();
         let cell = place.and_then(|place| self.record.get(place));
         cell.ok_or_else(|| self.mistake(&format!("there is no column '{column}'")))
     }

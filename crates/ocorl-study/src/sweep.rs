@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `sweep.db` | the results of all cells that have ended, also of other grids that were run in the same folder |
 //! | `sweep.lock` | who is at work there |
+//! | `grid.json` | the grid that was run last, for whoever watches |
 //! | `timings.csv` | what each cell took here |
 //! | `about.toml` | command, version, date, machine, processor time |
 //! | `results.csv`, `results.json`, `episodes.csv` | all of it, in the order of the grid |
@@ -16,8 +17,10 @@
 //! may end in another order; then the chains differ, and `results.csv` does not.
 
 mod old;
+mod reading;
 mod tables;
 
+pub use reading::{Reading, ReadingError};
 pub use tables::FORM;
 
 use crate::cell::{Cell, CellResult};
@@ -92,6 +95,7 @@ impl About {
 #[derive(Debug)]
 pub struct Sweep {
     store: Store,
+    grid: Grid,
     cells: Vec<Cell>,
     results: Vec<Option<CellResult>>,
     timings: BTreeMap<String, Timing>,
@@ -122,7 +126,7 @@ impl Sweep {
             let (path, cell) = (store.file().into(), other.cell.to_string());
             return Err(SweepError::OtherVersion { path, cell, theirs: other.version.clone(), ours });
         }
-        Ok(Sweep { store, cells, results, timings, damaged })
+        Ok(Sweep { store, grid: grid.clone(), cells, results, timings, damaged })
     }
 
     /// All cells, in the order of the grid.
@@ -160,6 +164,9 @@ impl Sweep {
         work: &Arc<dyn Work>,
         watch: &mut dyn FnMut(&Sweep, &Update),
     ) -> Result<bool, SweepError> {
+        let folder = self.store.folder();
+        let left = self.grid.leave_in(folder);
+        left.map_err(|source| SweepError::File { path: folder.join("grid.json"), source })?;
         let cells = self.cells.clone();
         threads::run(&cells, todo, jobs, work, &mut |update| {
             if let Update::Ended(index, result, timing) = &update {

@@ -20,6 +20,7 @@
 //! | [`panels`] | what there is to see of a study, for report and page |
 //! | [`plots`] | what the plots of the paper show, and ours |
 //! | `png` | the page in pixels, with a font of its own |
+//! | [`report`] | documents of figures, tables and words, as one page |
 //!
 //! Any data can be drawn: values that are not finite (or not positive, on a log axis) leave gaps, and a panel
 //! without data says so. Only the constructors of [`Mark`] panic, when lengths do not fit. Equal figures give equal
@@ -37,6 +38,7 @@ pub mod panels;
 mod plot;
 pub mod plots;
 mod png;
+pub mod report;
 mod scale;
 mod shapes;
 mod svg;

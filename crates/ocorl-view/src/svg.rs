@@ -34,7 +34,12 @@ pub fn svg(figure: &Figure) -> String {
 
 /// Draws the figure in other colours.
 pub fn svg_themed(figure: &Figure, theme: &Theme) -> String {
-    let page = Page::new(figure, theme);
+    drawn(figure, theme, WIDTH, &figure.title)
+}
+
+/// Draws the figure about `width` wide, under a name for who hears it.
+pub(crate) fn drawn(figure: &Figure, theme: &Theme, width: f64, name: &str) -> String {
+    let page = Page::new(figure, theme, width);
     let room = page.width - 2.0 * MARGIN;
     let (mut body, mut top) = (String::new(), MARGIN);
     let bold = format!("font-weight=\"600\" fill=\"{}\"", theme.ink);
@@ -61,7 +66,7 @@ pub fn svg_themed(figure: &Figure, theme: &Theme) -> String {
          <rect width=\"{width}\" height=\"{height}\" fill=\"{background}\"/>\n{body}</svg>\n",
         fonts = FONTS,
         background = theme.background,
-        title = escape(&figure.title),
+        title = escape(name),
         width = num(page.width),
         height = num(top + MARGIN - 6.0),
     )
@@ -81,17 +86,17 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn new(figure: &'a Figure, theme: &'a Theme) -> Self {
+    fn new(figure: &'a Figure, theme: &'a Theme, wanted: f64) -> Self {
         let columns = figure.columns.clamp(1, figure.panels.len().max(1));
         let cell = |width: f64| (width - 2.0 * MARGIN + GAP) / columns as f64 - GAP;
         let tallest = if figure.panels.len() > 1 { 240.0 } else { 380.0 };
-        let height = (0.5 * cell(WIDTH)).clamp(140.0, tallest);
+        let height = (0.5 * cell(wanted)).clamp(140.0, tallest);
         let plots: Vec<_> = figure.panels.iter().map(|panel| Plot::new(panel, theme, height)).collect();
         let gutter = plots.iter().map(Plot::gutter).fold(0.0, f64::max);
         let right = plots.iter().map(Plot::bar_room).fold(OVERHANG, f64::max);
         // With many columns the page becomes wider, not the panels too narrow.
         let least = gutter + 150.0 + right + GAP;
-        let width = WIDTH.max(2.0 * MARGIN - GAP + columns as f64 * least);
+        let width = wanted.max(2.0 * MARGIN - GAP + columns as f64 * least);
         let frame = Frame { width: cell(width) - gutter - right, height, gutter };
 
         let mut legends = figure.panels.iter().map(|panel| entries(&panel.marks, theme));

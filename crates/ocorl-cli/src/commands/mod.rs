@@ -7,6 +7,7 @@ mod figure;
 mod list;
 mod new;
 mod optimal;
+mod report;
 mod results;
 mod rig;
 mod run;
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Table(Box<table::Arguments>),
     /// Draw the paper's figures, and others
     Figure(Box<figure::Arguments>),
+    /// One page about a study or a sweep
+    Report(report::Arguments),
     /// Write the report of all studies
     Results(results::Arguments),
     /// Run every cell of a grid of systems, settings and seeds
@@ -74,6 +77,7 @@ pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure
         Command::Rig(arguments) => rig::run(arguments, manners),
         Command::Table(arguments) => table::run(arguments, manners),
         Command::Figure(arguments) => figure::run(arguments, manners),
+        Command::Report(arguments) => report::run(arguments, manners),
         Command::Results(arguments) => results::run(arguments, manners),
         Command::Sweep(arguments) => sweep::run(arguments, manners),
         Command::Control(arguments) => control::run(arguments, manners),

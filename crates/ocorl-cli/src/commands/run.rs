@@ -3,6 +3,7 @@
 mod answer;
 mod files;
 mod learning;
+mod live;
 mod options;
 mod progress;
 
@@ -31,7 +32,7 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(100);
 
 pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
-    let mut screen = Screen::new(manners);
+    let mut screen = Screen::new(manners, arguments.picture());
     let system = System::find(&arguments.system)?;
     let config = config(&arguments.choices, &system)?;
     let b = super::truth(system.clone())?;
@@ -46,6 +47,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         .map(|folder| keep(&folder, arguments, &system, &config));
     let (folder, study) = kept.transpose()?.unzip();
     let signals = Signals::catch()?;
+    screen.begins(&b, &config.settings, arguments.seed);
     screen.out(&answer::opening(&b, &config.settings, arguments.seed, &arguments.choices.settings));
 
     let (settings, seed, cancel) = (config.settings.clone(), arguments.seed, signals.cancel.clone());
@@ -95,12 +97,17 @@ fn follow<'a>(
             Ok(Message::Phase(episode, phase)) => screen.phase(episode, phase),
             Ok(Message::Warning(text)) => screen.warn(&text),
             Ok(Message::Known(known)) => {
+                screen.known(&known);
                 screen.out(&answer::header());
                 learned = Some(Learned::new(b, &config.settings, seed, known));
             }
             Ok(Message::Episode(episode)) if !is_cancelled(&episode) => {
                 if let Some(learned) = &mut learned {
-                    screen.out(&learned.add(*episode));
+                    let row = learned.add(*episode);
+                    if let Some(last) = learned.episodes.last() {
+                        screen.learned(&last.record);
+                    }
+                    screen.out(&row);
                 }
             }
             Ok(Message::Episode(_)) => break,

@@ -49,11 +49,17 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         Swept::Planned(planned) => return Ok(planned.answer(manners).into()),
         Swept::Done(results) => results,
     };
+    let page = folder.join("report.html");
+    super::report::after(&folder, &page)?;
     let text = if manners.json { results.summary().json() } else { summary(&results) };
     if let Some(mut failure) = arguments.sweep.verdict(&results) {
         failure.output = Some(text);
         return Err(failure);
     }
-    let remark = if manners.quiet { String::new() } else { format!("saved {}\n", folder.display()) };
+    let remark = if manners.quiet {
+        String::new()
+    } else {
+        format!("saved {}, see {}\n", folder.display(), page.display())
+    };
     Ok(Answer { text, remark })
 }

@@ -91,6 +91,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
             write_atomically(&path, format.write(&table).as_bytes())
                 .map_err(|error| Failure::file(&path, &error))?;
         }
+        super::report::after(&folder(arguments), &arguments.out.join("report.html"))?;
     }
     let format = if manners.json { Format::Json } else { arguments.format };
     let text = format.write(&table);
@@ -98,7 +99,8 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         failure.output = Some(text);
         return Err(failure);
     }
-    let saved = format!("saved {}/table1.{{txt,md,csv,json,tex}}\n", arguments.out.display());
+    let out = arguments.out.display();
+    let saved = format!("saved {out}/table1.{{txt,md,csv,json,tex}}, see {out}/report.html\n");
     let remark = if manners.quiet || arguments.no_save { String::new() } else { saved };
     Ok(Answer { text, remark })
 }
@@ -113,8 +115,13 @@ fn results(arguments: &Arguments, manners: Manners) -> Result<Swept, Failure> {
         grid.seeds = (0..QUICK_SEEDS).collect();
     }
     arguments.selection.apply(&mut grid)?;
-    let folder = sweeping::folder(arguments.selection.sweep_out.as_ref(), "table1");
-    arguments.sweep.sweep(&grid, &folder, manners)
+    arguments.sweep.sweep(&grid, &folder(arguments), manners)
+}
+
+/// Where the results are.
+fn folder(arguments: &Arguments) -> PathBuf {
+    let kept = || sweeping::folder(arguments.selection.sweep_out.as_ref(), "table1");
+    arguments.from.clone().unwrap_or_else(kept)
 }
 
 /// For people.

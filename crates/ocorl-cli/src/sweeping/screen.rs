@@ -2,15 +2,13 @@
 
 use crate::Manners;
 use crate::table::cost;
-use crate::terminal::say;
+use crate::terminal::{Line, Picture, say, size};
 use ocorl_study::estimate::{duration, remaining};
 use ocorl_study::sweep::Sweep;
 use ocorl_study::threads::Update;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::{IsTerminal, stderr};
 use std::time::Instant;
-use terminal_size::{Width, terminal_size_of};
 
 /// Rows of the picture at most; what is finished goes first.
 const MOST_ROWS: usize = 30;
@@ -26,8 +24,7 @@ pub(super) struct Screen {
     running: BTreeMap<usize, (Instant, String)>,
     /// Rows of the picture: name, places of its cells.
     rows: Vec<(String, Vec<usize>)>,
-    /// Lines that stand on the terminal now.
-    drawn: usize,
+    shown: Picture,
 }
 
 impl Screen {
@@ -42,12 +39,12 @@ impl Screen {
         }
         Screen {
             quiet: manners.quiet,
-            live: !manners.quiet && stderr().is_terminal(),
+            live: !manners.quiet && size().is_some(),
             jobs,
             todo: todo.to_vec(),
             running: BTreeMap::new(),
             rows,
-            drawn: 0,
+            shown: Picture::default(),
         }
     }
 
@@ -99,16 +96,8 @@ impl Screen {
         if !self.live {
             return;
         }
-        let picture = self.picture(sweep);
-        let lines = picture.lines().count();
-        let up = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
-        // A line that wraps would be two, and the next picture stand one too low.
-        let room =
-            terminal_size_of(stderr()).map_or(80, |(Width(columns), _)| usize::from(columns)).max(2) - 1;
-        let cut = |line: &str| line.chars().take(room).collect::<String>();
-        let body = picture.lines().fold(up, |text, line| text + "\r\x1b[K" + &cut(line) + "\n");
-        say(&(body + "\x1b[J"));
-        self.drawn = lines;
+        let lines: Vec<Line> = self.picture(sweep).lines().map(Line::from).collect();
+        self.shown.draw(&lines);
     }
 
     fn picture(&self, sweep: &Sweep) -> String {
@@ -157,9 +146,6 @@ impl Screen {
 
     /// Takes the picture away.
     pub(super) fn end(&mut self) {
-        if self.live && self.drawn > 0 {
-            say(&format!("\x1b[{}A\r\x1b[J", self.drawn));
-            self.drawn = 0;
-        }
+        self.shown.end();
     }
 }

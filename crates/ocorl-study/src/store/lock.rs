@@ -10,7 +10,7 @@ use std::path::Path;
 /// Who writes; nobody else does until this is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
 }
 
 /// What stands in the file, for the message to whoever comes second.
@@ -51,6 +51,22 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(text.as_bytes()))
             .map_err(io)?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Who has left does not sign. If that fails, its number tells: nobody has it any more.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// Who holds the lock at `path`, as far as can be told without touching it: taking it, if only to look, would turn a writer away.
+pub(super) fn holder(path: &Path) -> Option<Holder> {
+    let holder: Holder = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+    let here = gethostname::gethostname().to_string_lossy() == *holder.host;
+    let processes = Path::new("/proc");
+    let gone = here && processes.join("self").exists() && !processes.join(holder.pid.to_string()).exists();
+    (!gone).then_some(holder)
 }

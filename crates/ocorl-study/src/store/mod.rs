@@ -163,6 +163,11 @@ impl Store {
         Ok(store)
     }
 
+    /// Who writes to the store in `folder` now, as far as can be told without disturbing.
+    pub fn writer(folder: &Path, form: Form) -> Option<Holder> {
+        lock::holder(&folder.join(form.name).with_extension("lock"))
+    }
+
     /// The folder it is in.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))

@@ -7,6 +7,7 @@
 //! | `overall` | plots of the whole study: cost, regret, times of measurements, time spent, information |
 //! | `episode` | plots and tables of one episode |
 //! | `compare` | several studies on the same axes |
+//! | [`sweep`] | a sweep: a grid of systems and variants that fills up |
 //!
 //! A [`StudyView`] only reads: beside a writer, in a folder that cannot be written, of a study that somebody else made.
 
@@ -15,6 +16,7 @@ mod compare;
 mod episode;
 mod overall;
 mod summary;
+pub mod sweep;
 
 pub use baselines::Baselines;
 pub use compare::compare;

@@ -61,8 +61,13 @@ pub fn gaps(results: &Results) -> Figure {
     let (x, y): (Vec<f64>, Vec<f64>) = holds.into_iter().unzip();
     panel = panel.mark(Mark::points(x, y, Marker::Plus).muted().label("best hold"));
     Figure::new("How far from the optimum each system ends")
-        .subtitle(format!("Mean of {}, and the range of all; {} systems", seeds(results), systems.len()))
+        .subtitle(format!("Mean of {}, and the range of all; {}", seeds(results), counted(systems.len())))
         .panel(panel)
+}
+
+/// "9 systems"
+fn counted(systems: usize) -> String {
+    if systems == 1 { "1 system".into() } else { format!("{systems} systems") }
 }
 
 /// What the paper's table prints for this strategy.

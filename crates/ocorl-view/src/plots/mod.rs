@@ -24,7 +24,7 @@ mod curves;
 mod field;
 mod gaps;
 mod measurements;
-mod naming;
+pub(crate) mod naming;
 mod optimal;
 mod optimism;
 mod phase;

@@ -5,13 +5,13 @@ use ocorl_study::results::{Group, Results};
 use std::collections::BTreeSet;
 
 /// The settings in which the groups of a sweep differ.
-pub(super) struct Naming {
+pub(crate) struct Naming {
     varying: Vec<String>,
     settings_vary: bool,
 }
 
 impl Naming {
-    pub(super) fn new(results: &Results) -> Self {
+    pub(crate) fn new(results: &Results) -> Self {
         let groups = results.groups();
         let paths: BTreeSet<&String> = groups.iter().flat_map(|g| g.cell.set.keys()).collect();
         let differs =
@@ -22,7 +22,7 @@ impl Naming {
     }
 
     /// What tells a group from the others, system and seed aside.
-    pub(super) fn of(&self, group: &Group<'_>) -> String {
+    pub(crate) fn of(&self, group: &Group<'_>) -> String {
         let mut words = Vec::new();
         if self.settings_vary {
             words.push(match group.cell.settings.as_str() {
@@ -63,6 +63,6 @@ fn confidence(name: &str) -> String {
 }
 
 /// A system as tables print it.
-pub(super) fn title(system: &str) -> String {
+pub(crate) fn title(system: &str) -> String {
     Benchmark::find(system).map_or_else(|_| system.to_owned(), |b| b.title.into_owned())
 }

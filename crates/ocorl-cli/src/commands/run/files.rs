@@ -7,6 +7,7 @@
 //! | `trajectories.csv` | what was done, at 201 moments of each run |
 //! | `plans.csv` | what was to be done, at the nodes of each plan; a control holds until the next node |
 //! | `measurements.csv` | what was measured (in discrete time mean derivatives over the holds that begin at t), and when the moment was chosen: `ahead` with the plan, `online` on the way, or not at all (`excitation`) |
+//! | `report.html`, `report.json` | all of it on one page, and the numbers behind its figures |
 //! | `cost.svg`, `phase.svg` | cost and regret by episode; some episodes in the plane of two states |
 
 use super::answer::Learned;
@@ -15,6 +16,7 @@ use crate::terminal::json;
 use ocorl::learn::Record;
 use ocorl::system::Quantity;
 use ocorl_view::plots::{Run, run_cost, run_phase};
+use ocorl_view::report;
 use ocorl_view::{svg, write_atomically};
 use std::path::Path;
 
@@ -43,6 +45,8 @@ pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> 
         let path = folder.join(name);
         write_atomically(&path, contents.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
     }
+    let page = folder.join("report.html");
+    report::study(folder, &mut |_| {})?.write(&page).map_err(|error| Failure::file(&page, &error))?;
     Ok(())
 }
 

@@ -31,15 +31,33 @@ pub(crate) struct Arguments {
     /// Write no files
     #[arg(long)]
     no_save: bool,
+    #[command(flatten)]
+    picture: Picture,
     /// Print all settings as TOML, and end
     #[arg(long)]
     pub(super) print_config: bool,
+}
+
+/// Whether there is to be a picture.
+#[derive(clap::Args)]
+struct Picture {
+    /// A picture of the run while it lasts [default: on terminals of 100 columns and 20 rows or more]
+    #[arg(long, conflicts_with = "no_live")]
+    live: bool,
+    /// One line instead
+    #[arg(long)]
+    no_live: bool,
 }
 
 impl Arguments {
     /// Whether nobody said where the results go.
     pub(super) fn is_free(&self) -> bool {
         self.out.is_none()
+    }
+
+    /// Whether there is to be a picture, if anything was said.
+    pub(super) fn picture(&self) -> Option<bool> {
+        if self.picture.live { Some(true) } else { self.picture.no_live.then_some(false) }
     }
 }
 

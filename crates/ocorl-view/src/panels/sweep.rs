@@ -1,0 +1,232 @@
+//! A sweep as data for whoever watches it: a grid of systems and variants that fills up.
+
+use super::Exhibit;
+use crate::figure::Figure;
+use crate::plots::{self, naming};
+use ocorl::learn::Strategy;
+use ocorl::system::Benchmark;
+use ocorl_study::cell::{Cell, CellResult};
+use ocorl_study::results::Group;
+use ocorl_study::statistics::{mean, sample_std};
+use ocorl_study::sweep::{Reading, ReadingError};
+use ocorl_study::table1::published;
+use serde::Serialize;
+use std::path::Path;
+
+/// A sweep to look at; opened read-only, never blocks a writer.
+#[derive(Clone, Debug, Serialize)]
+pub struct SweepView {
+    /// Who shows several sweeps tells them apart by this; empty until it does.
+    pub id: String,
+    /// What the folder is called.
+    pub name: String,
+    /// Whether somebody is at work.
+    pub status: Status,
+    /// Cells that have ended.
+    pub cells: usize,
+    /// All cells.
+    pub of: usize,
+    /// The variants.
+    pub columns: Vec<String>,
+    /// The systems.
+    pub rows: Vec<Row>,
+    /// Plots of what has ended.
+    pub exhibits: Vec<Exhibit>,
+    /// What the grid is called; may be empty.
+    #[serde(skip)]
+    pub title: String,
+    /// Number of the last event: equal heads are equal views.
+    #[serde(skip)]
+    pub head: u64,
+}
+
+/// Whether a sweep goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// A process is at work there.
+    Running,
+    /// It could go on.
+    Idle,
+    /// Every cell has ended.
+    Done,
+}
+
+/// A system.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub system: String,
+    /// Its name for people.
+    pub title: String,
+    /// Cost of the best continuous control, once known.
+    pub best: Option<f64>,
+    /// Cost of the best hold, once known.
+    pub held: Option<f64>,
+    /// One for each variant that this system has.
+    pub cells: Vec<VariantView>,
+}
+
+/// A variant of a system.
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantView {
+    /// One of the columns.
+    pub variant: String,
+    /// One for each seed.
+    pub seeds: Vec<SeedView>,
+    /// Mean final cost of those that came to their end.
+    pub mean: Option<f64>,
+    /// Their sample standard deviation.
+    pub std: Option<f64>,
+    /// What the paper prints, if it has this cell.
+    pub paper: Option<String>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeedView {
+    /// Its seed.
+    pub seed: u64,
+    /// Whether it has ended.
+    pub state: State,
+    /// Final cost, if it came to its end.
+    pub cost: Option<f64>,
+    /// The same above the best continuous control, in percent of it.
+    pub percent: Option<f64>,
+    /// Why it failed, if it did.
+    pub reason: Option<String>,
+}
+
+/// Whether a cell has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// With a result.
+    Done,
+    /// Without one.
+    Failed,
+    /// Not yet.
+    Waiting,
+}
+
+impl SweepView {
+    /// Looks at the sweep in `folder`: finished, stopped, or running in another process.
+    pub fn open(folder: &Path) -> Result<Self, ReadingError> {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self::new(&Reading::open(folder)?, &name))
+    }
+
+    /// The view of what was read.
+    pub fn new(reading: &Reading, name: &str) -> Self {
+        let (cells, of) =
+            (reading.cells.iter().filter(|(_, result)| result.is_some()).count(), reading.cells.len());
+        let status = match reading.running {
+            true => Status::Running,
+            false if cells == of => Status::Done,
+            false => Status::Idle,
+        };
+        let mut columns: Vec<String> = Vec::new();
+        let mut rows: Vec<(Row, Vec<Vec<Entry<'_>>>)> = Vec::new();
+        for (cell, result) in &reading.cells {
+            let variant = variant(cell);
+            let column = columns.iter().position(|name| *name == variant).unwrap_or_else(|| {
+                columns.push(variant);
+                columns.len() - 1
+            });
+            let row = rows.iter().position(|(row, _)| row.system == cell.system).unwrap_or_else(|| {
+                rows.push((empty_row(&cell.system), Vec::new()));
+                rows.len() - 1
+            });
+            let entries = &mut rows[row].1;
+            entries.resize_with(entries.len().max(column + 1), Vec::new);
+            entries[column].push((cell, result.as_ref()));
+        }
+        let finished = |(row, entries): (Row, Vec<Vec<Entry<'_>>>)| filled(row, &entries, &columns);
+        let rows = rows.into_iter().map(finished).collect();
+        let exhibits = exhibits(reading);
+        let (title, head) = (reading.title.clone(), reading.head);
+        SweepView {
+            id: String::new(),
+            name: name.into(),
+            status,
+            cells,
+            of,
+            columns,
+            rows,
+            exhibits,
+            title,
+            head,
+        }
+    }
+}
+
+/// A cell and its result.
+type Entry<'a> = (&'a Cell, Option<&'a CellResult>);
+
+/// The strategy alone if nothing else is set, as the paper names its columns.
+fn variant(cell: &Cell) -> String {
+    match (cell.set.get("strategy"), cell.set.len(), cell.settings.as_str()) {
+        (Some(strategy), 1, "default") => strategy.as_str().unwrap_or_default().into(),
+        _ => cell.variant(),
+    }
+}
+
+fn empty_row(system: &str) -> Row {
+    Row { system: system.into(), title: naming::title(system), best: None, held: None, cells: Vec::new() }
+}
+
+fn filled(row: Row, entries: &[Vec<Entry<'_>>], columns: &[String]) -> Row {
+    let known = entries.iter().flatten().find_map(|(_, result)| result.as_ref()?.known);
+    let there = entries.iter().zip(columns).filter(|(entries, _)| !entries.is_empty());
+    let cells = there.map(|(entries, name)| variant_view(entries, name)).collect();
+    Row { best: known.map(|k| k.continuous), held: known.map(|k| k.held), cells, ..row }
+}
+
+fn variant_view(entries: &[Entry<'_>], name: &str) -> VariantView {
+    let costs: Vec<f64> = entries.iter().filter_map(|(_, result)| result.as_ref()?.final_cost()).collect();
+    let some = |value: f64| (!costs.is_empty()).then_some(value);
+    let paper = entries.first().and_then(|(cell, _)| {
+        let plain = cell.settings == "default" && cell.set.len() == 1;
+        let word = cell.set.get("strategy").filter(|_| plain)?.as_str()?;
+        let strategy = Strategy::ALL.into_iter().find(|strategy| strategy.name() == word)?;
+        let printed = published(&Benchmark::find(&cell.system).ok()?.published?, strategy)?;
+        Some(format!("{:.2} ± {:.2}", printed.mean, printed.std))
+    });
+    let seeds = entries.iter().map(|(cell, result)| seed_view(cell, *result)).collect();
+    VariantView {
+        variant: name.into(),
+        seeds,
+        mean: some(mean(&costs)),
+        std: some(sample_std(&costs)),
+        paper,
+    }
+}
+
+fn seed_view(cell: &Cell, result: Option<&CellResult>) -> SeedView {
+    let cost = result.and_then(CellResult::final_cost);
+    let state = match result {
+        None => State::Waiting,
+        Some(result) if result.failure.is_some() => State::Failed,
+        Some(_) => State::Done,
+    };
+    let percent = cost.zip(result.and_then(|r| r.known)).map(|(cost, known)| known.percent_above(cost));
+    SeedView { seed: cell.seed, state, cost, percent, reason: result.and_then(|r| r.failure.clone()) }
+}
+
+fn exhibits(reading: &Reading) -> Vec<Exhibit> {
+    let results = reading.studied().results;
+    let known = results.groups().iter().any(|group: &Group<'_>| !group.gaps().is_empty());
+    if !known {
+        return Vec::new();
+    }
+    let drawn = [
+        ("gaps", plots::gaps(&results)),
+        ("cost", plots::strategies(&results)),
+        ("regret", plots::regret(&results)),
+    ];
+    let exhibit = |(id, figure): (&'static str, Figure)| {
+        let (title, about) = (figure.title.clone(), figure.subtitle.clone());
+        Exhibit::new(id, &title, &about, figure)
+    };
+    drawn.into_iter().map(exhibit).collect()
+}

@@ -1,0 +1,212 @@
+//! The page of a report: one file that needs nothing else. No script, nothing fetched, every word escaped.
+//!
+//! Figures are drawn once, in the colours of paper; on dark screens the style sheet changes each of these colours into its counterpart.
+//! Every panel is a picture of its own, so that a narrow screen shows them below each other at a size that can be read.
+
+use super::style::style;
+use super::{Block, Cell, Comparison, Document, Mood, Number, Section, Table, percent};
+use crate::figure::{Figure, Panel};
+use crate::svg::drawn;
+use crate::theme::Theme;
+use crate::words::escape;
+use std::fmt::Write;
+
+/// A page is not larger than this; what does not fit is left to `report.json`, and the page says so.
+pub const MOST_BYTES: usize = 3_000_000;
+
+/// Room for what ends the page, and for saying what was left out.
+const RESERVE: usize = 20_000;
+
+/// What a page may do: look like something.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// The page that shows `document`.
+pub fn html(document: &Document) -> String {
+    let title = escape(&document.title);
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta name=\"generator\" content=\"ocorl {version}\">\n<title>{title}</title>\n<style>\n{style}</style>\n</head>\n\
+         <body>\n<header>\n<p class=\"brand\">ocorl report</p>\n<h1>{title}</h1>\n{subtitle}</header>\n\
+         <div class=\"layout\">\n{contents}<main>\n",
+        version = env!("CARGO_PKG_VERSION"),
+        style = style(),
+        subtitle = paragraph("subtitle", &document.subtitle),
+        contents = contents(&document.sections),
+    );
+    for section in &document.sections {
+        add(section, &mut page);
+    }
+    page + "</main>\n</div>\n</body>\n</html>\n"
+}
+
+/// Links to all sections.
+fn contents(sections: &[Section]) -> String {
+    let entry = |section: &Section| {
+        format!("<li><a href=\"#{}\">{}</a></li>\n", slug(section.id), escape(&section.title))
+    };
+    let entries: String = sections.iter().map(entry).collect();
+    format!("<nav aria-label=\"Contents\">\n<p>Contents</p>\n<ol>\n{entries}</ol>\n</nav>\n")
+}
+
+/// Adds a section, as far as there is room.
+fn add(section: &Section, page: &mut String) {
+    let id = slug(section.id);
+    let _ = write!(
+        page,
+        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n{}",
+        escape(&section.title),
+        paragraph("about", &section.about)
+    );
+    for block in &section.blocks {
+        let shown = block_html(block, &section.title);
+        if page.len() + shown.len() + RESERVE <= MOST_BYTES {
+            *page += &shown;
+        } else if page.len() + RESERVE / 2 <= MOST_BYTES {
+            *page += &paragraph("note", "Left out, or this page would be too large; report.json has it.");
+        }
+    }
+    *page += "</section>\n";
+}
+
+fn block_html(block: &Block, section: &str) -> String {
+    match block {
+        Block::Figure { about, figure } => figure_html(figure, about),
+        Block::Table(table) => table_html(table, section),
+        Block::Numbers { numbers } => {
+            let numbers: String = numbers.iter().map(number_html).collect();
+            format!("<ul class=\"numbers\">\n{numbers}</ul>\n")
+        }
+        Block::Text { text } => paragraph("text", text),
+        Block::Facts { facts } => {
+            let fact = |(name, value): &(String, String)| {
+                format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value))
+            };
+            format!("<dl class=\"facts\">\n{}</dl>\n", facts.iter().map(fact).collect::<String>())
+        }
+        Block::Code { text } => {
+            let lines: Vec<String> = text.lines().map(escape).collect();
+            format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", lines.join("\n"))
+        }
+    }
+}
+
+/// The words of a title as caption, each panel as a picture.
+fn figure_html(figure: &Figure, about: &str) -> String {
+    let columns = figure.columns.clamp(1, figure.panels.len().max(1)).min(3);
+    // In the units of the pictures' text: the width at which it has its own size.
+    let (width, class) = match columns {
+        1 if figure.panels.len() == 1 => (760.0, "one"),
+        1 => (760.0, "one rows"),
+        2 => (470.0, "two"),
+        _ => (360.0, "three"),
+    };
+    let picture = |panel: &Panel| {
+        let alone = Figure::new("").panel(panel.clone());
+        let names = [&figure.title, &panel.title];
+        let name = names.into_iter().filter(|n| !n.is_empty()).map(String::as_str).collect::<Vec<_>>();
+        format!("<div class=\"plot\">{}</div>\n", drawn(&alone, &Theme::LIGHT, width, &name.join(": ")))
+    };
+    let pictures: String = figure.panels.iter().map(picture).collect();
+    let strong = if figure.title.is_empty() {
+        String::new()
+    } else {
+        format!("<strong>{}</strong>", escape(&figure.title))
+    };
+    let words: Vec<String> = [&figure.subtitle, about]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| format!("<span>{}</span>", escape(text)))
+        .collect();
+    format!(
+        "<figure>\n<figcaption>{strong} {}</figcaption>\n<div class=\"plots {class}\">\n{pictures}</div>\n</figure>\n",
+        words.join(" ")
+    )
+}
+
+fn table_html(table: &Table, section: &str) -> String {
+    let long = if table.long { " long" } else { "" };
+    let mut text = format!(
+        "<div class=\"scroll{long}\" tabindex=\"0\" role=\"region\" aria-label=\"{}, table\">\n<table>\n<thead>\n",
+        escape(section)
+    );
+    if !table.groups.is_empty() {
+        text += "<tr class=\"groups\">";
+        for (span, title) in &table.groups {
+            let _ = write!(text, "<th scope=\"colgroup\" colspan=\"{span}\">{}</th>", escape(title));
+        }
+        text += "</tr>\n";
+    }
+    text += "<tr>";
+    for column in &table.columns {
+        let class = if column.numbers { " class=\"n\"" } else { "" };
+        let _ = write!(text, "<th scope=\"col\"{class}>{}</th>", escape(&column.title));
+    }
+    text += "</tr>\n</thead>\n<tbody>\n";
+    for row in &table.rows {
+        text += "<tr>";
+        for (index, cell) in row.iter().enumerate() {
+            let numbers = table.columns.get(index).is_some_and(|column| column.numbers);
+            text += &cell_html(cell, numbers, index == 0);
+        }
+        text += "</tr>\n";
+    }
+    text + "</tbody>\n</table>\n</div>\n" + &paragraph("note", &table.note)
+}
+
+fn cell_html(cell: &Cell, numbers: bool, first: bool) -> String {
+    let mood = mood_class(cell.mood);
+    let classes: Vec<&str> =
+        [if numbers { "n" } else { "" }, mood].into_iter().filter(|c| !c.is_empty()).collect();
+    let class = if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
+    let text = escape(&cell.text);
+    if first { format!("<th scope=\"row\"{class}>{text}</th>") } else { format!("<td{class}>{text}</td>") }
+}
+
+fn mood_class(mood: Mood) -> &'static str {
+    match mood {
+        Mood::Plain => "",
+        Mood::Best => "best",
+        Mood::Good => "good",
+        Mood::Bad => "bad",
+        Mood::Quiet => "quiet",
+    }
+}
+
+fn number_html(number: &Number) -> String {
+    let spread = if number.spread.is_empty() {
+        String::new()
+    } else {
+        format!(" <span class=\"spread\">{}</span>", escape(&number.spread))
+    };
+    let mut text = format!(
+        "<li>\n<p class=\"what\">{}</p>\n<p class=\"value\">{}{spread}</p>\n{}",
+        escape(&number.what),
+        escape(&number.value),
+        paragraph("note", &number.note)
+    );
+    if !number.compare.is_empty() {
+        text += "<dl>\n";
+        for Comparison { with, value, percent: more } in &number.compare {
+            let more = more.filter(|more| more.is_finite()).map_or(String::new(), |more| {
+                let class = if more < 0.0 { "good" } else { "quiet" };
+                format!(" <span class=\"{class}\">{}</span>", escape(&percent(more)))
+            });
+            let _ = writeln!(text, "<dt>{}</dt><dd>{}{more}</dd>", escape(with), escape(value));
+        }
+        text += "</dl>\n";
+    }
+    text + "</li>\n"
+}
+
+/// Nothing for no words.
+fn paragraph(class: &str, words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!("<p class=\"{class}\">{}</p>\n", escape(words)) }
+}
+
+/// What may stand in an address.
+fn slug(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+}
