@@ -1,5 +1,6 @@
 //! The project's own commands: `cargo xtask test` checks everything, `cargo xtask gate` counts instructions.
 
+mod browser;
 mod gate;
 mod readme;
 mod run;
@@ -15,9 +16,10 @@ The project's own commands
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  test            Format, lints, tests, examples, README, documentation, instruction counts
+  test            Format, lints, tests, examples, README, browser, documentation, instruction counts
   readme          Only the commands and the code of README.md
-  soak NAME [N]   The long version of a test: kills, bytes, files, systems, controller, all
+  browser         Only the dashboard and the reports, in a browser
+  soak NAME [N]   The long version of a test: kills, bytes, files, systems, controller, dashboard, all
   gate            Compare the instructions of fixed problems with tests/golden/instructions.toml
   gate --update   Write that file anew
 ";
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => steps::test(),
         ["readme"] => readme::check().map(|outcome| tell(&format!("{outcome}\n"))),
+        ["browser"] => browser::run().map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate"] => gate::run(false).map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate", "--update"] => gate::run(true).map(|outcome| tell(&format!("{outcome}\n"))),
         ["soak", name] => soak::run(name, None),

@@ -14,7 +14,7 @@ struct Soak {
     size: Option<(&'static str, usize)>,
 }
 
-const SOAKS: [Soak; 5] = [
+const SOAKS: [Soak; 6] = [
     Soak {
         name: "kills",
         shows: "study commands killed at random moments lose nothing and end the same",
@@ -47,6 +47,13 @@ const SOAKS: [Soak; 5] = [
         name: "controller",
         shows: "a million steps with a faulty solver stay finite and within limits; a hung solver is not waited for",
         tests: "binary(control)",
+        ignored: true,
+        size: None,
+    },
+    Soak {
+        name: "dashboard",
+        shows: "a thousand clients and ten thousand questions are answered, leave nothing behind, and do not hold up a run",
+        tests: "binary(watch)",
         ignored: true,
         size: None,
     },

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold, in the order in which failures are cheapest to find.
 
 use crate::run::{build, cargo, output_within, pass, root};
-use crate::{gate, readme, tell};
+use crate::{browser, gate, readme, tell};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ impl std::fmt::Display for Outcome {
 
 type Step = (&'static str, fn() -> Result<Outcome, String>);
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("format", format),
     ("lints", lints),
     ("tests", tests),
@@ -32,6 +32,7 @@ const STEPS: [Step; 9] = [
     ("documentation tests", doc_tests),
     ("examples", examples),
     ("README", readme::check),
+    ("browser", browser::run),
     ("documentation", documentation),
     ("instruction counts", || gate::run(false)),
 ];

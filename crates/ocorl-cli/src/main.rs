@@ -48,8 +48,7 @@ Options: --json (one document, errors included), -q (no progress), --version; oc
 #[command(before_help = "\
 Examples:
   ocorl run pendulum                      learn to swing it up, from ten measurements an episode
-  ocorl study new lab --system pendulum   the same on hardware: ask, run, tell
-  ocorl optimal --all                     the best control of the paper's systems, beside Table 1")]
+  ocorl study new lab --system pendulum   the same on hardware: ask, run, tell")]
 struct Program {
     #[command(subcommand)]
     command: Command,

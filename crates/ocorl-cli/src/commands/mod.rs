@@ -14,6 +14,7 @@ mod run;
 mod study;
 mod sweep;
 mod table;
+mod watch;
 
 use crate::Manners;
 use crate::errors::Failure;
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     New(new::Arguments),
     /// Look over a file that describes a system
     Check(check::Arguments),
+    /// A page that shows studies while they learn
+    Watch(watch::Arguments),
     /// Reproduce the paper's Table 1
     Table(Box<table::Arguments>),
     /// Draw the paper's figures, and others
@@ -75,6 +78,7 @@ pub(crate) fn run(command: &Command, manners: Manners) -> Result<Answer, Failure
         Command::Run(arguments) => run::run(arguments, manners),
         Command::Study(arguments) => study::run(arguments, manners),
         Command::Rig(arguments) => rig::run(arguments, manners),
+        Command::Watch(arguments) => watch::run(arguments, manners),
         Command::Table(arguments) => table::run(arguments, manners),
         Command::Figure(arguments) => figure::run(arguments, manners),
         Command::Report(arguments) => report::run(arguments, manners),

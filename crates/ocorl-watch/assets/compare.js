@@ -1,0 +1,74 @@
+// Two to twenty studies beside each other: the same axes, bands by strategy.
+import * as address from "./address.js";
+import { get } from "./api.js";
+import { chip, el } from "./dom.js";
+import { ExhibitGrid } from "./exhibits.js";
+import { number } from "./format.js";
+import { Links } from "./links.js";
+
+export async function openCompare(main, page) {
+  const ids = page.params.get("ids") ?? "";
+  const grid = new ExhibitGrid({ links: new Links(), signal: page.signal });
+  const body = el("tbody", {});
+  page.trail([{ words: "Studies", href: "#/" }, { words: "Compare" }]);
+  const load = async () => {
+    const { exhibits, studies } = await get(`/api/compare?ids=${encodeURIComponent(ids)}`, page.signal);
+    grid.update(exhibits);
+    body.replaceChildren(...studies.map(row));
+    lead.textContent = `${studies.length} studies`;
+  };
+  const lead = el("p", { class: "lead" });
+  await load();
+  const heads = ["study", "strategy", "seed", "episodes", "measured", "last cost", "best cost", "state"];
+  main.append(
+    el("div", { class: "page-head" }, el("div", { class: "grow" }, el("h1", {}, "Compare"), lead)),
+    grid.element,
+    el(
+      "section",
+      { class: "card table-card" },
+      el(
+        "div",
+        { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "The studies" },
+        el(
+          "table",
+          {},
+          el(
+            "thead",
+            {},
+            el(
+              "tr",
+              {},
+              heads.map((head) =>
+                el("th", { scope: "col", class: ["study", "strategy", "state"].includes(head) ? "words" : null }, head),
+              ),
+            ),
+          ),
+          body,
+        ),
+      ),
+    ),
+  );
+  let timer = null;
+  page.stream.on("change", ({ id }) => {
+    if (ids.includes(id))
+      timer ??= setTimeout(() => {
+        timer = null;
+        load().catch(() => {});
+      }, 500);
+  });
+}
+
+function row(item) {
+  return el(
+    "tr",
+    {},
+    el("td", { class: "words" }, el("a", { href: address.to(["study", item.id]) }, item.name)),
+    el("td", { class: "words" }, item.strategy ?? "–"),
+    el("td", {}, number(item.seed)),
+    el("td", {}, item.of ? `${item.episodes} of ${item.of}` : number(item.episodes)),
+    el("td", {}, number(item.measurements)),
+    el("td", {}, number(item.last_cost)),
+    el("td", {}, number(item.best_cost)),
+    el("td", { class: "words" }, chip(item.status)),
+  );
+}

@@ -1,0 +1,36 @@
+//! Makes the list of the page's files in `assets/`, so that they are part of the program.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn main() {
+    let folder =
+        PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo says where we are")).join("assets");
+    println!("cargo::rerun-if-changed=assets");
+    let mut files = Vec::new();
+    collect(&folder, "", &mut files);
+    files.sort();
+    let mut list = String::from("[\n");
+    for (name, path) in &files {
+        let _ =
+            writeln!(list, "    ({name:?}, include_bytes!({:?}).as_slice()),", path.display().to_string());
+    }
+    list.push(']');
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo says where to")).join("assets.rs");
+    fs::write(out, list).expect("the list can be written");
+}
+
+/// All files below `folder`, with their names from there.
+fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let entries = fs::read_dir(folder).expect("the folder of the page's files is there");
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let name = format!("{prefix}{}", path.file_name().unwrap_or_default().to_string_lossy());
+        if path.is_dir() {
+            collect(&path, &format!("{name}/"), files);
+        } else if !name.starts_with('.') {
+            files.push((name, path));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+// What all tests share: a folder of studies, the program that watches it, a browser that looks at it, and what went wrong there.
+// With OCORL_BIN the real program is started, else the stand-in of mock/.
+import { spawn, execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const here = dirname(fileURLToPath(import.meta.url));
+export const pictures = join(here, "../../target/browser");
+export const program = process.env.OCORL_BIN ?? null;
+export const real = program !== null;
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+];
+
+/** Runs the real program; what it says on its standard output. */
+export async function ocorl(...args) {
+  const { stdout } = await promisify(execFile)(program, args, { maxBuffer: 1e9 });
+  return stdout;
+}
+
+/** The real program in the background, for a test that watches it work. */
+export function ocorlBeside(...args) {
+  return spawn(program, args, { stdio: "ignore" });
+}
+
+/** A new folder, a server for it, and a browser; `prepare(folder)` makes the studies (only with the real program). */
+export async function begin(prepare = async () => {}) {
+  const folder = await mkdtemp(join(tmpdir(), "ocorl-browser-"));
+  if (real) await prepare(folder);
+  const { child, address, url } = await serve(folder);
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+  assert.ok(existsSync(executablePath), `no browser at ${executablePath}; set CHROMIUM`);
+  const browser = await chromium.launch({ executablePath, args: FLAGS });
+  const end = async () => {
+    await browser.close();
+    child.kill("SIGINT");
+    await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  };
+  return { folder, address, url, browser, child, end };
+}
+
+/** Starts the server and reads the one JSON document it prints. */
+export async function serve(folder, port = 0) {
+  const args = ["watch", folder, "--port", String(port), "--json"];
+  const child = real
+    ? spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] })
+    : spawn(process.execPath, [join(here, "mock/server.js"), ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const said = await new Promise((resolve, reject) => {
+    let text = "";
+    child.stdout.on("data", (chunk) => {
+      text += chunk;
+      try {
+        resolve(JSON.parse(text));
+      } catch {
+        // Not all of it yet.
+      }
+    });
+    child.on("exit", (code) => reject(new Error(`the server ended with code ${code}: ${text}`)));
+  });
+  return { child, ...said };
+}
+
+/** A page that remembers what went wrong: `page.trouble`, and `page.outside`: requests to elsewhere. */
+export async function look(
+  world,
+  fragment = "",
+  { width = 1280, height = 900, dark = false, writable = true, ...rest } = {},
+) {
+  const context = await world.browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    ...rest,
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10000);
+  Object.assign(page, { trouble: [], outside: [] });
+  await page.addInitScript(() => {
+    window.__hit = 0;
+    document.addEventListener("securitypolicyviolation", (event) =>
+      console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    );
+  });
+  page.on("console", (message) => message.type() === "error" && page.trouble.push(message.text()));
+  page.on("pageerror", (error) => page.trouble.push(error.stack ?? String(error)));
+  page.on("dialog", (dialog) => {
+    page.trouble.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on(
+    "request",
+    (request) =>
+      !/^(blob|data):/.test(request.url()) &&
+      !request.url().startsWith(world.address) &&
+      page.outside.push(request.url()),
+  );
+  if (writable) {
+    await page.goto(world.url);
+    await page.waitForFunction(() => location.hash === "#/" || location.hash === "");
+  }
+  await page.goto(`${world.address}${fragment}`);
+  return page;
+}
+
+/** Nothing went wrong on this page, but for messages that fit `allowed`. */
+export function clean(page, allowed = /^$/) {
+  assert.deepEqual(
+    page.trouble.filter((words) => !allowed.test(words)),
+    [],
+  );
+  assert.deepEqual(page.outside, []);
+}
+
+/** The item of the list with this name. */
+export async function itemOf(world, name) {
+  const { items } = await (await fetch(`${world.address}api/studies`)).json();
+  const item = items.find((candidate) => candidate.name === name);
+  assert.ok(
+    item,
+    `no study '${name}' in the list: ${items
+      .map((one) => one.name)
+      .slice(0, 20)
+      .join(", ")}`,
+  );
+  return item;
+}
+
+/** Opens the page of the study with this name. */
+export async function lookAt(world, name, { query = "", ...options } = {}) {
+  const { id } = await itemOf(world, name);
+  const page = await look(world, `#/study/${id}${query}`, options);
+  await page.waitForSelector(".study-page");
+  return page;
+}
+
+/** The canvas of a plot, in view: plots are drawn only when they come near. */
+export async function plot(page, exhibit, panel = 0) {
+  await page.locator(`[data-exhibit="${exhibit}"] .plot`).nth(panel).scrollIntoViewIfNeeded();
+  const canvas = page.locator(`[data-exhibit="${exhibit}"] .plot`).nth(panel).locator("canvas:not(.sample)");
+  await canvas.waitFor();
+  return canvas;
+}
+
+/** The picture a plot shows, as text that can be compared. */
+export async function ink(page, exhibit, panel = 0) {
+  return (await plot(page, exhibit, panel)).evaluate((element) => element.toDataURL());
+}
+
+/** Waits until `look` answers with something that `fits`. */
+export async function until(look_, fits, what, limit = 10000) {
+  const begun = Date.now();
+  let seen;
+  do {
+    seen = await look_();
+    if (fits(seen)) return seen;
+    await new Promise((resolve) => {
+      setTimeout(resolve, 50);
+    });
+  } while (Date.now() - begun < limit);
+  assert.fail(`${what}: still ${JSON.stringify(seen)?.slice(0, 300)} after ${limit} ms`);
+}
+
+/** The same folder with a new server: for what only the start of the stand-in reads. */
+export async function again(world) {
+  world.child.removeAllListeners("exit");
+  world.child.kill("SIGINT");
+  const served = await serve(world.folder);
+  const end = async () => {
+    await world.end();
+    served.child.kill("SIGINT");
+  };
+  return { ...world, ...served, end };
+}

@@ -1,0 +1,86 @@
+// A study that runs: the page follows it without being loaded again, and says when the server is gone.
+import { after, before, test } from "node:test";
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { begin, clean, ink, look, lookAt, ocorlBeside, real, serve, until } from "./harness.js";
+
+let world;
+before(async () => {
+  world = await begin();
+});
+after(() => world.end());
+
+const ended = (child) =>
+  new Promise((resolve) => {
+    child.on("exit", resolve);
+  });
+
+test("a study that begins appears in the list, and its numbers grow", async () => {
+  const page = await look(world);
+  await page.waitForSelector("h1");
+  await page.evaluate(() => {
+    window.__same = true;
+  });
+  const name = real ? "pendulum" : "runs/cart-pole-live";
+  const child = real
+    ? ocorlBeside("run", "pendulum", "--episodes", "4", "--out", join(world.folder, "pendulum"), "-q")
+    : null;
+  const row = page.locator(".study", { has: page.getByText(name, { exact: true }) });
+  const text = async () => ((await row.count()) > 0 ? row.locator(".progress-cell").textContent() : "");
+  const first = await until(text, (words) => / of \d+ episodes/.test(words), "the new study in the list", 20000);
+  if (child) assert.equal(await ended(child), 0);
+  if (real) await until(text, (words) => words.startsWith("4 of 4"), "all four episodes");
+  else await until(text, (words) => words !== first, "another episode");
+  assert.equal(await page.evaluate(() => window.__same), true, "the page was loaded again");
+  clean(page);
+});
+
+test("the page of a running study moves by itself", async () => {
+  const out = join(world.folder, "long");
+  const child = real ? ocorlBeside("run", "cart-pole", "--episodes", "6", "--out", out, "-q") : null;
+  if (real)
+    await until(
+      async () => (await (await fetch(`${world.address}api/studies`)).json()).items.map((item) => item.name),
+      (names) => names.includes("long"),
+      "the study",
+      20000,
+    );
+  const page = await lookAt(world, real ? "long" : "runs/cart-pole-live");
+  await page.evaluate(() => {
+    window.__same = true;
+  });
+  await page.locator(".live-card").waitFor({ state: "visible", timeout: 20000 });
+  assert.match(await page.locator(".live-words").textContent(), /^Episode \d+ /);
+  const words = () => page.locator(".episode-words").textContent();
+  const before_ = await words();
+  await until(words, (now) => now !== before_, "another episode on the page", 60000);
+  await page.waitForSelector('[data-exhibit="cost"] canvas:not(.sample)', { timeout: 60000 });
+  const picture = await ink(page, "cost");
+  await until(
+    () => ink(page, "cost"),
+    (now) => now !== picture,
+    "a longer cost curve",
+    60000,
+  );
+  assert.equal(await page.evaluate(() => window.__same), true, "the page was loaded again");
+  clean(page);
+  if (child) {
+    child.kill("SIGINT");
+    await ended(child);
+  }
+});
+
+test("without the server the page says so, and finds it again", async () => {
+  const { child, address } = await serve(world.folder);
+  const page = await look({ ...world, address }, "", { writable: false });
+  const state = () => page.locator("#link").textContent();
+  await until(state, (words) => words === "live", "a connection");
+  child.removeAllListeners("exit");
+  child.kill("SIGKILL");
+  await until(state, (words) => words === "no connection, trying again", "the broken connection");
+  const again = await serve(world.folder, Number(new URL(address).port));
+  await until(state, (words) => words === "live", "the connection again", 40000);
+  again.child.removeAllListeners("exit");
+  again.child.kill("SIGINT");
+  assert.deepEqual(page.outside, []);
+});
