@@ -103,7 +103,7 @@ test("the theme follows the system, then the choice, which is kept", async () =>
 test("plots change their colours with the theme", async () => {
   const { id } = await itemOf(world, "runs/pendulum-a");
   const page = await look(world, `#/study/${id}`);
-  const canvas = page.locator('[data-exhibit="cost"] canvas:not(.sample)');
+  const canvas = page.locator('[data-exhibit="cost"] canvas:not(.sample)').first();
   await canvas.waitFor();
   const light = await canvas.evaluate((element) => element.toDataURL());
   await page.getByRole("button", { name: "Switch to dark colours" }).click();

@@ -28,7 +28,7 @@ const menu = (page, exhibit, words) =>
 test("dragging zooms, a double click shows all again, the address keeps it", async () => {
   const page = await opened();
   const whole = await ink(page, "cost");
-  const box = await page.locator('[data-exhibit="cost"] .u-over').boundingBox();
+  const box = await page.locator('[data-exhibit="cost"] .u-over').first().boundingBox();
   await page.mouse.move(box.x + 0.3 * box.width, box.y + 0.3 * box.height);
   await page.mouse.down();
   await page.mouse.move(box.x + 0.8 * box.width, box.y + 0.9 * box.height, { steps: 5 });
@@ -40,7 +40,7 @@ test("dragging zooms, a double click shows all again, the address keeps it", asy
   );
   assert.match(page.url(), /z\.cost\.0=/);
   assert.match(await page.locator(".episode-words b").textContent(), /Episode 5/, "a drag is not a click");
-  await page.locator('[data-exhibit="cost"] .u-over').dblclick();
+  await page.locator('[data-exhibit="cost"] .u-over').first().dblclick();
   await page.mouse.move(5, 5);
   await until(
     () => ink(page, "cost"),
@@ -133,9 +133,9 @@ test("a plot gives itself away as Python, and as files", async () => {
 
 test("a plot is read by keys", async () => {
   const page = await opened();
-  await page.locator('[data-exhibit="cost"] .plot').focus();
+  await page.locator('[data-exhibit="cost"] .plot').first().focus();
   await page.keyboard.press("ArrowRight");
-  await page.locator('[data-exhibit="cost"] .tip').waitFor({ state: "visible" });
+  await page.locator('[data-exhibit="cost"] .tip').first().waitFor({ state: "visible" });
   const whole = await ink(page, "cost");
   await page.keyboard.press("+");
   await until(

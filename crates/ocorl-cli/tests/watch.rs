@@ -191,9 +191,13 @@ fn cpu(pid: u32) -> Option<f64> {
     Some(ticks / 100.0)
 }
 
+/// Enough of them for a study to be found while it is still running.
+const EPISODES: &str = "20";
+
 /// A run of the pendulum; its wall and processor time.
 fn learn(folder: &Path, seed: &str, out: &str) -> (f64, f64) {
-    let words = ["run", "pendulum", "--episodes", "8", "--seed", seed, "--out", out, "--quiet", "--json"];
+    let words =
+        ["run", "pendulum", "--episodes", EPISODES, "--seed", seed, "--out", out, "--quiet", "--json"];
     let begin = Instant::now();
     let mut child = program(folder, &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut used = 0.0;
@@ -221,7 +225,9 @@ fn a_thousand_clients_and_ten_thousand_questions_beside_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     learn(folder, "0", "runs/warm");
-    let alone = learn(folder, "1", "runs/alone");
+    // The quicker of two, since others may be at work here too.
+    let quicker = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.min(b.1));
+    let alone = quicker(learn(folder, "1", "runs/alone"), learn(folder, "1", "runs/again"));
     let watch = Watch::start(folder, &["."]);
     let pid = watch.child.id();
     let (_, list) = get(watch.at, "/api/studies");
@@ -232,7 +238,7 @@ fn a_thousand_clients_and_ten_thousand_questions_beside_a_run() {
     let crowd = Crowd::gather(watch.at, 1000, "");
     let full = memory(pid);
     // A server with a thousand clients who only listen.
-    let watched = learn(folder, "1", "runs/watched");
+    let watched = quicker(learn(folder, "1", "runs/watched"), learn(folder, "1", "runs/too"));
     let server = cpu(pid).unwrap();
 
     let mut paths = vec!["/api/studies".to_owned(), "/".to_owned()];
@@ -276,7 +282,8 @@ fn a_thousand_clients_and_ten_thousand_questions_beside_a_run() {
         println!("run        {what}: {wall:.2} s ({slower:+.1} %), processor {used:.2} s ({more:+.1} %)");
     }
     assert_eq!((errors, lost), (0, 0));
-    assert!(heard >= 1000, "{heard}");
+    // Every episode of what ran meanwhile, but for the first seconds of each.
+    assert!(heard >= 10_000, "{heard}");
     assert!(p99 <= Duration::from_millis(50), "{p99:?}");
     assert!((full - before) / 1000 <= 64, "{} KB a client", (full - before) / 1000);
     // Wall time depends on who else is at work on this machine.

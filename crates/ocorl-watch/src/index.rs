@@ -25,7 +25,7 @@ const FOLDERS: usize = 10_000;
 const WALK_EVERY: Duration = Duration::from_secs(2);
 const WALK_SHARE: u32 = 50;
 /// Time for checking whole studies before the first list is answered.
-const FIRST_CHECKS: Duration = Duration::from_millis(700);
+const FIRST_CHECKS: Duration = Duration::from_millis(400);
 
 /// Study or sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

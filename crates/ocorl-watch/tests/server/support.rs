@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A folder with one study called `lab`, and a server.
 pub(crate) struct Lab {
@@ -188,7 +188,9 @@ impl Events {
     /// Reads until `wanted` was said; everything after it is kept.
     pub(crate) fn until(&mut self, wanted: &str) -> bool {
         let mut part = vec![0; 65536];
-        loop {
+        // Signs of life keep coming: they are not what is waited for.
+        let until = Instant::now() + Duration::from_secs(15);
+        while Instant::now() < until {
             if let Some(place) = self.read.find(wanted) {
                 self.read.drain(..place + wanted.len());
                 return true;
@@ -198,5 +200,6 @@ impl Events {
                 Ok(n) => self.read += &String::from_utf8_lossy(&part[..n]),
             }
         }
+        false
     }
 }
