@@ -57,9 +57,13 @@ for (const [size, width, height] of [
       for (const [name, fragment] of Object.entries(await pages())) {
         const page = await look(world, fragment, { width, height, dark: theme === "dark" });
         await page.waitForSelector("h1");
-        const full = await page.evaluate(() => document.documentElement.scrollHeight);
-        await page.setViewportSize({ width, height: Math.min(full, 8000) });
-        await page.waitForTimeout(400);
+        // What comes into view is drawn then, and makes the page longer.
+        for (let full = 0, last = -1, i = 0; full !== last && i < 10; i += 1) {
+          last = full;
+          full = await page.evaluate(() => document.documentElement.scrollHeight);
+          await page.setViewportSize({ width, height: Math.min(Math.max(full, height), 8000) });
+          await page.waitForTimeout(700);
+        }
         await page.screenshot({ path: join(pictures, `${name}-${size}-${theme}.png`) });
         const [scroll, inner] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
         assert.ok(scroll <= inner, `${name}: ${scroll} px in a window of ${inner}`);

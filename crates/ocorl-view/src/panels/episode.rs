@@ -120,8 +120,10 @@ impl StudyView {
         let mut figure = Figure::new(title).columns(if nx + nu > 4 { 3 } else { 2 });
         for (i, quantity) in task.states.iter().enumerate() {
             let mut panel = self.over_time(episode, quantity, |x, _| x[i], |leg| step_states(leg, i));
+            let bands: Vec<Mark> = expected.iter().map(|range| band(range, i)).collect();
+            panel = within(panel, &bands);
             // Behind everything else.
-            panel.marks.splice(0..0, expected.iter().map(|range| band(range, i)));
+            panel.marks.splice(0..0, bands);
             figure = figure.panel(limits(panel, task.state_bounds.lower[i], task.state_bounds.upper[i]));
         }
         for (j, quantity) in task.controls.iter().enumerate() {
@@ -287,7 +289,9 @@ impl StudyView {
         let mut way = Way::default();
         let mine: Vec<&Row> = episode.rows.iter().filter(|row| row.start == 0).collect();
         if mine.len() > 1 {
-            mine.into_iter().for_each(|row| way.push(row.t, &row.x, &row.u));
+            for row in mine {
+                way.push(row.t, &row.x, &row.u);
+            }
             return Some(way);
         }
         let leg = episode.plan.legs.first().filter(|leg| leg.planned_cost.is_some())?;
@@ -336,10 +340,25 @@ fn step_controls(leg: &LegTable, j: usize) -> Mark {
     Mark::step(&*leg.times, leg.controls.iter().map(|u| u[j]).collect::<Vec<_>>())
 }
 
+/// From the least to the greatest value of some marks.
+fn spread(marks: &[Mark]) -> (f64, f64) {
+    let rows = marks.iter().flat_map(Mark::rows).filter_map(|row| row.y).filter(|y| y.is_finite());
+    rows.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), y| (l.min(y), m.max(y)))
+}
+
+/// Shows what was planned, done and measured, also where what was expected goes far beyond.
+fn within(mut panel: Panel, bands: &[Mark]) -> Panel {
+    let ((least, most), (low, high)) = (spread(&panel.marks), spread(bands));
+    let room = FAR * (most - least);
+    if room > 0.0 && (low < least - room || high > most + room) {
+        panel.y = panel.y.range(least - 0.5 * room, most + 0.5 * room);
+    }
+    panel
+}
+
 /// Rules at the limits there are, unless they are so far away that nothing else could be seen.
 fn limits(panel: Panel, lower: f64, upper: f64) -> Panel {
-    let rows = panel.marks.iter().flat_map(Mark::rows).filter_map(|row| row.y).filter(|y| y.is_finite());
-    let (least, most) = rows.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), y| (l.min(y), m.max(y)));
+    let (least, most) = spread(&panel.marks);
     let room = FAR * (most - least);
     let near = |limit: &f64| limit.is_finite() && *limit >= least - room && *limit <= most + room;
     let rules: Vec<f64> = [lower, upper].into_iter().filter(near).collect();

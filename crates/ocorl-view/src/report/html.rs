@@ -118,7 +118,10 @@ fn figure_html(figure: &Figure, about: &str) -> String {
     let words: Vec<String> = [&figure.subtitle, about]
         .into_iter()
         .filter(|text| !text.is_empty())
-        .map(|text| format!("<span>{}</span>", escape(text)))
+        .map(|text| {
+            let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+            format!("<span>{}{end}</span>", escape(text))
+        })
         .collect();
     format!(
         "<figure>\n<figcaption>{strong} {}</figcaption>\n<div class=\"plots {class}\">\n{pictures}</div>\n</figure>\n",

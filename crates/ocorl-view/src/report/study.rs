@@ -45,7 +45,7 @@ pub fn of(view: &StudyView) -> Document {
 }
 
 fn title(summary: &Summary) -> String {
-    if summary.name.is_empty() {
+    if summary.name.is_empty() || summary.name == summary.system {
         summary.title.clone()
     } else {
         format!("{}: {}", summary.title, summary.name)
@@ -98,7 +98,12 @@ fn summary(summary: &Summary, view: &StudyView) -> Section {
         .iter()
         .map(|number| Number {
             what: capital(number.what),
-            value: cost(number.value),
+            // What is compared is a cost; what is not, a count.
+            value: if number.compare.is_empty() && number.value.fract() == 0.0 {
+                format!("{:.0}", number.value)
+            } else {
+                cost(number.value)
+            },
             compare: compare(number),
             ..Number::default()
         })
