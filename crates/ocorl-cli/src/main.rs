@@ -38,7 +38,6 @@ const SHORT_HELP: &str = "\
 
 {before-help}Commands:
 {subcommands}
-
 Options: --json (one document, errors included), -q (no progress), --version; ocorl COMMAND --help";
 
 /// Learns to control continuous-time systems from few measurements, and finds their best control.
@@ -48,7 +47,8 @@ Options: --json (one document, errors included), -q (no progress), --version; oc
 #[command(before_help = "\
 Examples:
   ocorl run pendulum                      learn to swing it up, from ten measurements an episode
-  ocorl study new lab --system pendulum   the same on hardware: ask, run, tell")]
+  ocorl study new lab --system pendulum   the same on hardware: ask, run, tell
+  ocorl watch                             look at all of it, while it learns")]
 struct Program {
     #[command(subcommand)]
     command: Command,

@@ -127,7 +127,7 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
     })?;
     for (number, record) in reader.records().enumerate() {
         let record = record.map_err(|error| broken(name, &error))?;
-        let line = record.position().map_or(0, |p| usize::try_from(p.line()).unwrap_or(0));
+        let line = record.position().map_or(0, |p| line_of(text, p));
         let units = number == 0
             && record.get(header.time).is_some_and(|t| !t.is_empty() && dialect.number(t).is_none());
         if units
@@ -270,6 +270,14 @@ fn comments(text: &str, name: &str, measured: &mut Measured) -> Result<(), Mista
         }
     }
     Ok(())
+}
+
+/// The line of a record. The position that the reader tells is before the comments and blank lines above it.
+fn line_of(text: &str, position: &csv::Position) -> usize {
+    let (byte, line) =
+        (usize::try_from(position.byte()).unwrap_or(0), usize::try_from(position.line()).unwrap_or(0));
+    let above = text.get(byte..).unwrap_or_default().lines();
+    line + above.take_while(|line| line.trim_start().starts_with('#') || line.trim().is_empty()).count()
 }
 
 fn broken(name: &str, error: &csv::Error) -> Mistake {

@@ -54,6 +54,11 @@ fn mistakes_are_refused_with_their_place() {
             "t,theta,omega,torque\n0.5,3.1,0.2,0.1\n0.6,3.1,zero,0.1\n",
             "row 2 refused: 'omega' is 'zero', not a number; place: m.csv, line 3, column 3",
         ),
+        // Comments and blank lines above a row are lines too.
+        (
+            "# day 2\nt,theta,omega,torque\n0.5,3.1,0.2,0.1\n# windy\n\n# very\n0.6,3.1,zero,0.1\n",
+            "row 2 refused: 'omega' is 'zero', not a number; place: m.csv, line 7, column 3",
+        ),
         ("t,theta,omega,torque\n0.5,3.1,0.2\n", "it has 3 cells, the header 4"),
         ("t,theta,omgea,torque\n0.5,3.1,0.2,0.1\n", "the column 'omega' is missing"),
         ("t,theta,omega,torque,theta_dot\n0.5,3.1,0.2,0.1,1\n", "the column 'omega_dot' is missing"),

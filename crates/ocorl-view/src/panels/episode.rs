@@ -54,8 +54,12 @@ impl StudyView {
         let episode = self.study.history().episodes.get(number)?;
         let portrait = self.portrait(number);
         let model = portrait.as_ref().and_then(|p| p.snapshots.get(number)?.before.clone());
-        let mut exhibits =
-            vec![self.states(episode, model.as_deref()), self.phase(episode, model.as_deref())];
+        let mut exhibits = Vec::new();
+        let planned = episode.plan.legs.iter().any(|leg| leg.planned_cost.is_some());
+        if planned || !episode.rows.is_empty() || self.way(number, 0).is_some() {
+            exhibits.push(self.states(episode, model.as_deref()));
+            exhibits.push(self.phase(episode, model.as_deref()));
+        }
         if let Some(portrait) = portrait.as_ref().filter(|_| model.is_some()) {
             exhibits.push(Exhibit::new(
                 "uncertainty",
