@@ -133,7 +133,8 @@ fn on_a_terminal(
     Some((String::from_utf8_lossy(&shown.stdout).into_owned(), fs::read_to_string(folder.join("out")).ok()?))
 }
 
-const RUN: &str = "run pendulum --episodes 3 --set plan.intervals=20 --no-save";
+/// Long enough for the picture, which moves ten times a second, to be seen.
+const RUN: &str = "run pendulum --episodes 15 --set plan.intervals=20 --no-save";
 
 /// Everything but the seconds.
 fn untimed(text: &str) -> String {

@@ -315,11 +315,15 @@ fn what_cannot_be_done_is_said_with_its_own_exit_code() {
     let (code, error) = failed(path, &["rig", "pendulum", "plan.json"]);
     assert!(code == 2 && error.contains("the plan is for 'van-der-pol'"), "{error}");
     // Somebody else writes.
+    let signature = "{\"pid\": 41172, \"host\": \"bench-2\", \"since\": \"2026-11-16T14:02:11Z\"}";
+    fs::write(path.join("lab/study.lock"), signature).expect("signed");
     let lock = fs::File::open(path.join("lab/study.lock")).expect("a lock");
     lock.lock().expect("it is free");
     let (code, error) = failed(path, &["study", "ask", "lab"]);
     assert!(
-        code == 4 && error.contains("is in use by process") && error.contains("ocorl study status lab"),
+        code == 4
+            && error.contains("is in use by process 41172 on 'bench-2'")
+            && error.contains("ocorl study status lab"),
         "{error}"
     );
     said(path, &["study", "status", "lab"]);

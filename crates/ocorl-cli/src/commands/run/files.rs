@@ -15,6 +15,8 @@ use crate::errors::Failure;
 use crate::terminal::json;
 use ocorl::learn::Record;
 use ocorl::system::Quantity;
+use ocorl_study::store::Access;
+use ocorl_study::study::Study;
 use ocorl_view::plots::{Run, run_cost, run_phase};
 use ocorl_view::report;
 use ocorl_view::{svg, write_atomically};
@@ -47,6 +49,8 @@ pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> 
     }
     let page = folder.join("report.html");
     report::study(folder, &mut |_| {})?.write(&page).map_err(|error| Failure::file(&page, &error))?;
+    // Who only looks leaves an empty log behind; who could write takes it away. If somebody else writes, it is theirs.
+    drop(Study::open(folder, Access::Write));
     Ok(())
 }
 
