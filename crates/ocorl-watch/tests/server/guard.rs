@@ -87,7 +87,7 @@ fn example(pattern: &str) -> String {
         "/api/study/{id}" => "/api/study/ID",
         "/api/study/{id}/episode/{number}" => "/api/study/ID/episode/0",
         "/api/study/{id}/live" => "/api/study/ID/live",
-        "/api/study/{id}/figure/{name}" => "/api/study/ID/figure/cost.csv",
+        "/api/study/{id}/figure/{name}" => "/api/study/ID/figure/times.csv",
         "/api/study/{id}/plan.json" => "/api/study/ID/plan.json",
         "/api/study/{id}/report.html" => "/api/study/ID/report.html",
         "/api/study/{id}/measured" => "/api/study/ID/measured",

@@ -49,7 +49,7 @@ fn whoever_is_slow_is_dropped_within_ten_seconds() {
             let start = Instant::now();
             let mut stream = TcpStream::connect(lab.at()).unwrap();
             stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
-            let request = format!("GET /api/study/{id}/figure/cost.png HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            let request = format!("GET /api/study/{id}/figure/times.png HTTP/1.1\r\nHost: {host}\r\n\r\n");
             while start.elapsed() < 2 * PATIENCE {
                 match stream.write_all(request.as_bytes()) {
                     Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break,
