@@ -62,6 +62,7 @@ for (const [size, width, height] of [
           last = full;
           full = await page.evaluate(() => document.documentElement.scrollHeight);
           await page.setViewportSize({ width, height: Math.min(Math.max(full, height), 8000) });
+          if (fragment.includes("episode=")) await page.waitForSelector('[data-exhibit="states"] canvas');
           await page.waitForTimeout(700);
         }
         await page.screenshot({ path: join(pictures, `${name}-${size}-${theme}.png`) });
