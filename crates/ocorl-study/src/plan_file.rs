@@ -222,6 +222,21 @@ impl PlanFile {
         self.legs.iter().map(|leg| leg.measure_at.len() + leg.rule.as_ref().map_or(0, |rule| rule.most)).sum()
     }
 
+    /// Mean over the legs of what is planned; none if one only excites.
+    pub fn planned_cost(&self) -> Option<f64> {
+        self.mean_over_legs(|leg| leg.planned_cost)
+    }
+
+    /// The same for the best plans on the mean model.
+    pub fn mean_cost(&self) -> Option<f64> {
+        self.mean_over_legs(|leg| leg.mean_cost)
+    }
+
+    fn mean_over_legs(&self, of: impl Fn(&LegTable) -> Option<f64>) -> Option<f64> {
+        let each: Option<Vec<f64>> = self.legs.iter().map(of).collect();
+        each.map(|each| each.iter().sum::<f64>() / each.len() as f64)
+    }
+
     /// Numbers of the states that are angles.
     pub fn angle_indices(&self) -> Vec<usize> {
         let is = |name: &str| self.angles.iter().any(|a| a == name);

@@ -273,17 +273,13 @@ pub fn predicted(
 /// What an episode came to, as far as its study knows.
 fn record(history: &EpisodeHistory, executed: &[Executed]) -> Record {
     let closed = history.closed.as_ref();
-    let mean = |of: fn(&LegTable) -> Option<f64>| {
-        let each: Option<Vec<f64>> = history.plan.legs.iter().map(of).collect();
-        each.map(|v| v.iter().sum::<f64>() / v.len().max(1) as f64)
-    };
     Record {
         episode: history.episode,
         cost: closed.and_then(|c| c.cost).unwrap_or(f64::NAN),
         regret: f64::NAN,
         cumulative_regret: f64::NAN,
-        planned_cost: mean(|leg| leg.planned_cost),
-        mean_cost: mean(|leg| leg.mean_cost),
+        planned_cost: history.plan.planned_cost(),
+        mean_cost: history.plan.mean_cost(),
         measurements: history.rows.len(),
         measurement_times: executed.iter().flat_map(|leg| &leg.readings).map(|r| r.time).collect(),
         synchronizations: Vec::new(),

@@ -83,3 +83,9 @@ pub(crate) fn escape(content: &str) -> String {
     }
     out
 }
+
+/// With a capital at the beginning.
+pub(crate) fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

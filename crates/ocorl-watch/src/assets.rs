@@ -66,3 +66,23 @@ pub(crate) fn answer(name: &str, asked: &HeaderMap) -> Option<Response> {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     Some(response)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocorl_view::Theme;
+
+    #[test]
+    fn the_page_has_the_colours_of_the_pictures() {
+        let script = std::str::from_utf8(files()["colors.js"].contents).unwrap();
+        for theme in [Theme::LIGHT, Theme::DARK] {
+            let single = [theme.background, theme.ink, theme.quiet, theme.muted, theme.grid];
+            let names = ["background", "ink", "quiet", "muted", "grid"];
+            for (name, color) in names.iter().zip(single) {
+                assert!(script.contains(&format!("  {name}: \"{color}\",")), "{name} {color}");
+            }
+            let series = theme.series.map(|color| format!("\"{color}\"")).join(", ");
+            assert!(script.contains(&format!("  series: [{series}],")), "{series}");
+        }
+    }
+}

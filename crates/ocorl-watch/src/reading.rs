@@ -190,7 +190,7 @@ pub(crate) async fn plan(State(shared): At, Path(id): Path<String>) -> Answer {
 
 pub(crate) async fn report(State(shared): At, Path(id): Path<String>) -> Answer {
     let entry = shared.find(&id, Kind::Study).await?;
-    let make = |view: &StudyView| Ok(report::html(&report::of(view)).into_bytes());
+    let make = |view: &StudyView| Ok(report::html(&report::of_view(view)).into_bytes());
     let bytes = shared.views.answer(&shared.index, &entry, "report".into(), make).await?;
     let mut response = typed(bytes, "text/html; charset=utf-8");
     let policy = HeaderValue::from_static(REPORT_POLICY);

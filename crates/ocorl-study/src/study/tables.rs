@@ -1,7 +1,6 @@
 //! The tables of a study's database that follow from its events: for people with SQL, and for whoever draws.
 
 use super::event::{Event, Row, Status};
-use crate::plan_file::PlanFile;
 use crate::store::Form;
 use ocorl::system::Task;
 use rusqlite::{Transaction, params};
@@ -61,7 +60,7 @@ pub(super) fn follow(transaction: &Transaction<'_>, seq: u64, event: &Event) -> 
     let seq = seq.cast_signed();
     match event {
         Event::Proposed(proposed) => {
-            let (planned, mean) = costs(&proposed.plan);
+            let (planned, mean) = (proposed.plan.planned_cost(), proposed.plan.mean_cost());
             let asked = proposed.plan.asked();
             let sql = "INSERT INTO episodes (episode, status, planned_cost, mean_cost, asked, measured, proposed_seq)
                        VALUES (?1, 'pending', ?2, ?3, ?4, 0, ?5)";
@@ -132,15 +131,6 @@ fn rows(
         ])?;
     }
     Ok(())
-}
-
-/// Mean over the legs of what is planned, and of what the mean model's plan costs.
-fn costs(plan: &PlanFile) -> (Option<f64>, Option<f64>) {
-    let mean = |of: fn(&crate::plan_file::LegTable) -> Option<f64>| {
-        let each: Option<Vec<f64>> = plan.legs.iter().map(of).collect();
-        each.map(|v| v.iter().sum::<f64>() / v.len() as f64)
-    };
-    (mean(|leg| leg.planned_cost), mean(|leg| leg.mean_cost))
 }
 
 fn count(number: usize) -> i64 {

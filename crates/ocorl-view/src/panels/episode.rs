@@ -171,12 +171,15 @@ impl StudyView {
 
     fn phase(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Exhibit {
         let task = self.task();
-        let colors = |way: &Way| {
+        let sigma = |way: &Way| {
             let points: Vec<f64> =
                 way.x.iter().zip(&way.u).flat_map(|(x, u)| x.iter().chain(u)).copied().collect();
             let (model, dim) = (model?, task.dims().point());
             (model.dims() == task.dims()).then(|| unknown(model, Points::new(&points, dim)))
         };
+        // Asked for once, not for every pair of states.
+        let legs = episode.plan.legs.iter().filter_map(|leg| self.way(episode.episode, leg.start));
+        let ways: Vec<(&Way, Option<Vec<f64>>)> = legs.map(|way| (way, sigma(way))).collect();
         let pairs = pairs(task.states.len());
         let title = format!("{}: phase portrait of episode {}", self.name(), episode.episode);
         let mut figure = Figure::new(title).columns(pairs.len().clamp(1, 3));
@@ -193,15 +196,13 @@ impl StudyView {
                     leg.times.iter().zip(&leg.states).map(|(t, x)| place(*t, x)).unzip();
                 panel = panel.mark(Mark::line(x, y).series(PLANNED).dashed().label("planned"));
             }
-            for leg in &episode.plan.legs {
-                if let Some(way) = self.way(episode.episode, leg.start) {
-                    let (x, y): (Vec<f64>, Vec<f64>) =
-                        way.t.iter().zip(&way.x).map(|(t, x)| place(*t, x)).unzip();
-                    panel = panel.mark(match colors(way) {
-                        Some(sigma) => Mark::colored_line(x, y, sigma).label("executed"),
-                        None => Mark::line(x, y).series(EXECUTED).label("executed"),
-                    });
-                }
+            for (way, sigma) in &ways {
+                let (x, y): (Vec<f64>, Vec<f64>) =
+                    way.t.iter().zip(&way.x).map(|(t, x)| place(*t, x)).unzip();
+                panel = panel.mark(match sigma {
+                    Some(sigma) => Mark::colored_line(x, y, &**sigma).label("executed"),
+                    None => Mark::line(x, y).series(EXECUTED).label("executed"),
+                });
             }
             if model.is_some() {
                 panel = panel.color(Axis::new("‖σ‖ before", ""));

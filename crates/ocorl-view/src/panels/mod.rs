@@ -101,10 +101,8 @@ impl StudyView {
     /// Cost and planned cost of every episode, in the units of the table; NaN where there is none.
     pub fn costs(&self) -> Vec<(usize, f64, f64)> {
         let scale = self.baselines.scale;
-        let mean =
-            |costs: Option<Vec<f64>>| costs.map_or(f64::NAN, |c| c.iter().sum::<f64>() / c.len() as f64);
         let each = self.study.history().episodes.iter().map(|episode| {
-            let planned = mean(episode.plan.legs.iter().map(|leg| leg.planned_cost).collect());
+            let planned = episode.plan.planned_cost().unwrap_or(f64::NAN);
             let cost = episode.closed.as_ref().and_then(|closed| closed.cost).unwrap_or(f64::NAN);
             (episode.episode, scale * cost, scale * planned)
         });

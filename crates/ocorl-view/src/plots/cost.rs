@@ -1,6 +1,7 @@
 //! Cost by episode, beside what is possible.
 
 use super::curves::episodes;
+use crate::words::capital;
 use crate::{Axis, Figure, Mark, Marker, Panel};
 
 /// What is drawn; costs in one unit.
@@ -62,9 +63,4 @@ pub fn cost_curves(shown: &Costs<'_>) -> Figure {
         Some(best) => figure.panel(panel("Cost above the best continuous control", best)).columns(2),
         None => figure,
     }
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

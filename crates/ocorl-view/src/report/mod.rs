@@ -21,7 +21,7 @@ mod table1;
 
 pub use html::{MOST_BYTES, html};
 pub use numerals::{amount, cost, percent, plus_minus};
-pub use study::{of, study};
+pub use study::{of_view, study};
 pub use sweep::sweep;
 
 use crate::figure::Figure;

@@ -3,6 +3,7 @@
 use super::{Block, Cell, Comparison, Document, Mood, Number, Section, Table};
 use super::{amount, cost};
 use crate::panels::{EpisodeView, Exhibit, StudyView, Summary};
+use crate::words::capital;
 use ocorl_study::study::StudyError;
 use std::path::Path;
 
@@ -12,11 +13,11 @@ const MOST_ROWS: usize = 2_000;
 /// The report of the study in `folder`. What takes a while to find out (the best control with the true model, the ways of simulated episodes
 /// that nobody kept) is found out, and kept beside the study where that is possible; `tell` hears of it.
 pub fn study(folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Document, StudyError> {
-    Ok(of(&StudyView::open_whole(folder, tell)?))
+    Ok(of_view(&StudyView::open_whole(folder, tell)?))
 }
 
 /// The report of what is to be seen of a study.
-pub fn of(view: &StudyView) -> Document {
+pub fn of_view(view: &StudyView) -> Document {
     let (summary, overall) = (view.summary(), view.overall());
     let find = |id: &str| overall.iter().find(|exhibit| exhibit.id == id);
     let looked = looked_at(view);
@@ -237,9 +238,4 @@ fn made_by(summary: &Summary) -> Section {
     ];
     let facts = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Section::new("versions", "Versions and seed").block(Block::Facts { facts })
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

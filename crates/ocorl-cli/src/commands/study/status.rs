@@ -70,8 +70,7 @@ fn table(study: &Study) -> String {
         format!("{:>8}{:>12}{:>12}{:>12}  {}\n", "episode", "cost", "planned", "measured", "ended");
     for episode in episodes {
         let EpisodeHistory { plan, rows, closed, .. } = episode;
-        let planned = plan.legs.iter().map(|leg| leg.planned_cost).collect::<Option<Vec<f64>>>();
-        let planned = planned.map(|p| p.iter().sum::<f64>() / p.len() as f64);
+        let planned = plan.planned_cost();
         let about = |c: &ocorl_study::study::Closed| match (c.cost, c.cost_from) {
             (Some(value), CostFrom::Reported) => cost(value),
             (Some(value), _) => format!("~{}", cost(value)),
