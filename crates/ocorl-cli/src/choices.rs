@@ -3,7 +3,7 @@
 use crate::errors::Failure;
 use crate::sweeping::assignment;
 use ocorl::explore::Exploration;
-use ocorl::learn::{Strategy, Time};
+use ocorl::learn::Strategy;
 use ocorl_study::config::Config;
 use ocorl_study::system::System;
 
@@ -54,11 +54,7 @@ pub(crate) fn config(arguments: &Choices, system: &System) -> Result<Config, Fai
             config.set(path, &value)?;
         }
     }
-    // Where controls change is where it is measured: if nobody asked for anything else, by the clock.
-    if config.settings.time == Time::Discrete && !config.is_set("strategy") {
-        config.set("strategy", &word(Strategy::Equidistant.name()))?;
-    }
-    Ok(config)
+    Ok(config.complete()?)
 }
 
 /// `name`, if it is one of `names`.

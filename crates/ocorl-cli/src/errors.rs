@@ -3,9 +3,10 @@
 use ocorl::baseline::BaselineError;
 use ocorl::learn::LearnError;
 use ocorl::simulate::Outcome;
-use ocorl::system::{BenchmarkError, Quantity, Text, UnknownSystem};
+use ocorl::system::{BenchmarkError, Text, UnknownSystem};
 use ocorl_study::cell::unknown_system;
 use ocorl_study::mistake::{Mistake, nearest};
+use ocorl_study::run::words::ending;
 use ocorl_study::store::StoreError;
 use ocorl_study::sweep::SweepError;
 use serde_json::{Value, json};
@@ -222,17 +223,6 @@ impl From<BaselineError> for Failure {
             }
             _ => Failure::badly(error.to_string()),
         }
-    }
-}
-
-/// How a run ended, with the names of its states.
-pub(crate) fn ending(states: &[Quantity], outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::LimitHit { state, time } => {
-            let name = states.get(*state).map_or("", |q| q.name.as_str());
-            format!("'{name}' left its limits at t = {time:.4}")
-        }
-        other => other.to_string(),
     }
 }
 

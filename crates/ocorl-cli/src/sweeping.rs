@@ -1,5 +1,6 @@
 //! Sweeps as a person sees them: what is planned, a grid that fills up, what failed.
 
+mod ray;
 mod screen;
 
 use crate::Manners;
@@ -7,15 +8,17 @@ use crate::checks::{between, writable_folder};
 use crate::errors::Failure;
 use crate::machine;
 use crate::signals::Signals;
-use crate::table::{Align, Table, cost, difference, percent_more};
+use crate::table::{Align, Table};
 use crate::terminal::{json, say};
 use ocorl_study::cell::{Cell, Laboratory};
 use ocorl_study::estimate::{duration, remaining};
 use ocorl_study::grid::Grid;
 use ocorl_study::results::{Group, Results};
+use ocorl_study::run::numbers::{cost, difference, percent_more};
 use ocorl_study::statistics::{mean, sample_std};
 use ocorl_study::sweep::Sweep;
 use ocorl_study::threads::{Jobs, Work};
+use ray::{Driver, Where};
 use screen::Screen;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -32,6 +35,9 @@ pub(crate) struct Options {
     /// Cells at a time; they do not change the answer [default: all processors]
     #[arg(long, value_name = "J", allow_hyphen_values = true)]
     pub(crate) jobs: Option<usize>,
+    /// Where: threads, ray, or ray:ADDRESS [default: threads]
+    #[arg(long, value_name = "WHERE", default_value = "threads", hide_default_value = true)]
+    on: Where,
     /// Seconds a cell may take [default: as long as it needs]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
     budget: Option<f64>,
@@ -159,6 +165,7 @@ impl Options {
     /// Runs what is not yet finished of `grid` in `folder`, before the eyes of whoever watches.
     pub(crate) fn sweep(&self, grid: &Grid, folder: &Path, manners: Manners) -> Result<Swept, Failure> {
         let (count, budget) = (self.jobs()?, self.budget(grid)?);
+        let grid = &Grid { budget: budget.map(|budget| budget.as_secs_f64()), ..grid.clone() };
         if self.dry_run && !folder.exists() {
             let cells = grid.cells();
             let todo: Vec<usize> = (0..cells.len()).collect();
@@ -180,8 +187,21 @@ impl Options {
             }
         }
         let signals = Signals::catch()?;
-        let jobs = Jobs { count, budget, cancel: signals.cancel.clone() };
-        let all = watched(&mut sweep, &todo, &jobs, manners)?;
+        let all = match &self.on {
+            Where::Ray(address) if !todo.is_empty() => {
+                sweep.begins()?;
+                // The driver is at work there now.
+                drop(sweep);
+                let (address, quiet) = (address.as_deref(), manners.quiet);
+                Driver { address, jobs: self.jobs, again: self.again, quiet }.run(folder, &signals)?;
+                sweep = Sweep::open(folder, grid)?;
+                sweep.todo(false).is_empty()
+            }
+            _ => {
+                let jobs = Jobs { count, budget, cancel: signals.cancel.clone() };
+                watched(&mut sweep, &todo, &jobs, manners)?
+            }
+        };
         let results = sweep.save()?;
         if !todo.is_empty() {
             sweep.describe(&machine::command_line(), &ocorl_study::clock::today(), &machine::processor())?;

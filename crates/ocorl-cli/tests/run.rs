@@ -1,8 +1,15 @@
 //! Runs `ocorl run` as a person would, with settings that make it short.
 
+use ocorl_study::known::Known;
+use ocorl_study::price::Prices;
+use ocorl_study::run::Run;
+use ocorl_study::store::Access;
+use ocorl_study::study::Study;
+use ocorl_study::system::System;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 /// Makes a run short.
 const SMALL: [&str; 8] =
@@ -470,4 +477,63 @@ fn an_interrupted_run_keeps_what_was_learned() {
             |name: &String| name.ends_with("-shm") || name.ends_with("-wal") || name.contains("live.json");
         assert_eq!(names(&out).into_iter().filter(|name| !log(name)).collect::<Vec<_>>(), FILES);
     }
+}
+
+#[test]
+fn the_program_and_the_library_keep_the_same_study() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (theirs, ours) = (folder.path().join("theirs"), folder.path().join("ours"));
+    small(&["pendulum", "--seed", "3", "--out", theirs.to_str().expect("UTF-8")]);
+
+    let system = System::find("pendulum").expect("a system");
+    let benchmark = system.truth.clone().expect("its equations");
+    let mut config = system.config("default").expect("settings");
+    for (path, value) in
+        [("episodes", "3"), ("measurements", "4"), ("plan.intervals", "20"), ("select.candidates", "50")]
+    {
+        config.set(path, value).expect(path);
+    }
+    let settings = &config.settings;
+    let known = Known::of(&benchmark, settings).expect("what is possible");
+    let study = Study::open_or_create(&ours, &system, settings, 3, Prices::default()).expect("a study");
+    let mut run = Run::begin(&benchmark, settings, 3, Some(&known), Some(study), &Arc::default())
+        .expect("a run that begins");
+    while run.next_episode(&mut ()).expect("an episode").is_some() {}
+    drop(run);
+
+    let head = |folder: &Path| {
+        let study = Study::open(folder, Access::Read).expect("a study");
+        let (count, checksum) = study.store().head();
+        (count, checksum.to_owned())
+    };
+    assert_eq!(head(&ours), head(&theirs));
+}
+
+#[test]
+fn a_log_has_every_episode_once_and_its_failure_is_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("logged");
+    let path = out.to_str().expect("UTF-8");
+    let arguments = [&["run", "pendulum", "--log", "tensorboard", "--out", path][..], &SMALL].concat();
+    // Another time the run is told once more, and so is the log.
+    for _ in 0..2 {
+        let output = ocorl(&arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let files = names(&out.join("tensorboard"));
+        assert!(files.len() == 1 && files[0].starts_with("events.out.tfevents."), "{files:?}");
+        let bytes = std::fs::read(out.join("tensorboard").join(&files[0])).expect("the log");
+        let tags = |tag: &[u8]| bytes.windows(tag.len()).filter(|window| *window == tag).count();
+        // A tag is behind its length: the planned cost is another.
+        assert_eq!((tags(b"\x0a\x04cost"), tags(b"\x0a\x0cplanned_cost")), (3, 2));
+    }
+    std::fs::remove_dir_all(out.join("tensorboard")).expect("a folder that can go");
+    std::fs::write(out.join("tensorboard"), "in the way").expect("a file");
+    let output = ocorl(&arguments);
+    assert!(output.status.success());
+    assert_eq!(text(&output.stderr).matches("nothing more is logged for TensorBoard").count(), 1);
+
+    let refused = ocorl(&["run", "pendulum", "--no-save", "--log", "tensorboard"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let refused = ocorl(&["run", "pendulum", "--log", "paper"]);
+    assert!(text(&refused.stderr).contains("tensorboard"), "{}", text(&refused.stderr));
 }

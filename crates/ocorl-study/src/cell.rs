@@ -79,7 +79,7 @@ pub struct EpisodeRow {
 
 impl EpisodeRow {
     /// Of `record`, whose costs are multiplied by `scale`.
-    fn new(record: &Record, scale: f64) -> Self {
+    pub fn new(record: &Record, scale: f64) -> Self {
         let cost = |c: f64| rounded(scale * c);
         let theory = record.theory.as_ref();
         EpisodeRow {
@@ -123,6 +123,17 @@ impl CellResult {
             known: None,
             episodes: Vec::new(),
         }
+    }
+
+    /// As it is written, and as it will be read: the same bytes wherever the cell ran. One with a number that is not finite cannot be: its
+    /// cell has failed.
+    pub fn written(&self) -> (String, CellResult) {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        if let Ok(read) = serde_json::from_str(&text) {
+            return (text, read);
+        }
+        let failed = CellResult::failed(&self.cell, "a number in its result is not finite");
+        (serde_json::to_string(&failed).unwrap_or_default(), failed)
     }
 
     /// Cost of the last episode, if the cell came to its end.

@@ -1,7 +1,7 @@
 //! The settings of a run: defaults, then a file, then options; every key is known, every change remembered.
 
 use crate::mistake::{Mistake, Place, nearest};
-use ocorl::learn::Settings;
+use ocorl::learn::{Settings, Strategy, Time};
 use ocorl::system::Benchmark;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -131,6 +131,15 @@ impl Config {
     /// Whether there is a setting or a section of this name.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.known.iter().any(|known| known.split('.').next() == Some(name))
+    }
+
+    /// What follows when all is said. Where controls change is where it is measured: in discrete time, if nobody asked for anything else, by
+    /// the clock.
+    pub fn complete(mut self) -> Result<Self, Mistake> {
+        if self.settings.time == Time::Discrete && !self.is_set("strategy") {
+            self.set_value("strategy", Value::String(Strategy::Equidistant.name().into()))?;
+        }
+        Ok(self)
     }
 
     /// Whether somebody asked for it.

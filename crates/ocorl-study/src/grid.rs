@@ -106,8 +106,22 @@ enum Seeds {
 }
 
 impl Grid {
-    /// Reads a grid and checks every cell of it. `file` is its name in errors.
+    /// Reads a grid and checks every cell of it. `file` is its name in errors; one that ends in `.json` is what a sweep left in its folder.
     pub fn parse(text: &str, file: &str) -> Result<Self, Mistake> {
+        let left = Path::new(file).extension().is_some_and(|end| end == "json");
+        let grid = if left { Self::from_json(text, file)? } else { Self::from_toml(text, file)? };
+        grid.check().map_err(|mistake| mistake.detail("file", file))?;
+        Ok(grid)
+    }
+
+    fn from_json(text: &str, file: &str) -> Result<Self, Mistake> {
+        serde_json::from_str(text).map_err(|error| {
+            Mistake::new(format!("'{file}' is not a grid that a sweep left"))
+                .detail("cause", error.to_string())
+        })
+    }
+
+    fn from_toml(text: &str, file: &str) -> Result<Self, Mistake> {
         let written: Written = toml::from_str(text).map_err(|error| {
             let cause = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
             let place = Place::at(file, text, error.span().map(|span| span.start));
@@ -128,7 +142,7 @@ impl Grid {
             Systems::Word(name) => vec![name],
             Systems::List(names) => names,
         };
-        let grid = Grid {
+        Ok(Grid {
             title: written.title,
             systems,
             settings: match written.settings {
@@ -143,9 +157,7 @@ impl Grid {
             set: flat(written.set),
             vary: flat(written.vary).into_iter().map(|(path, value)| (path, listed(value))).collect(),
             variants: written.variants.into_iter().map(flat).collect(),
-        };
-        grid.check().map_err(|mistake| mistake.detail("file", file))?;
-        Ok(grid)
+        })
     }
 
     /// Whether every cell could be run, and none is there twice. Call it again after a change.
@@ -305,6 +317,9 @@ mod tests {
         let read = Grid::left_in(folder.path()).unwrap();
         assert_eq!(read.cells(), grid.cells());
         assert_eq!(read, grid);
+        let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
+        assert_eq!(Grid::parse(&text, "sweeps/mine/grid.json").unwrap(), grid);
+        assert!(Grid::parse("{", "grid.json").is_err());
         // One that would fill the memory is none.
         let many = Grid { seeds: vec![0; 60_000], ..grid };
         many.leave_in(folder.path()).unwrap();

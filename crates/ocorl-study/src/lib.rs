@@ -21,6 +21,8 @@
 //! | [`simulated`] | a study of a simulated system, judged by who knows the truth |
 //! | [`rig`] | a pretend laboratory that runs `plan.json` |
 //! | [`trace`] | what was seen of an episode beside what was told of it |
+//! | [`run`] | one run from its first episode to its last, and how it is told |
+//! | [`event_file`] | numbers for TensorBoard |
 //! | [`live`] | what a process at work tells about itself |
 //! | [`price`] | what measuring costs |
 //! | [`store`] | memory that survives: events in SQLite, chained by checksums |
@@ -34,6 +36,7 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod estimate;
+pub mod event_file;
 pub mod export;
 pub mod files;
 pub mod grid;
@@ -47,6 +50,7 @@ pub mod price;
 pub mod report;
 pub mod results;
 pub mod rig;
+pub mod run;
 pub mod simulated;
 pub mod statistics;
 pub mod store;

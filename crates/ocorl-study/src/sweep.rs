@@ -156,6 +156,13 @@ impl Sweep {
         todo
     }
 
+    /// Work is about to begin: leaves the grid for whoever watches, and for whoever does the work elsewhere.
+    pub fn begins(&self) -> Result<(), SweepError> {
+        let folder = self.store.folder();
+        let left = self.grid.leave_in(folder);
+        left.map_err(|source| SweepError::File { path: folder.join("grid.json"), source })
+    }
+
     /// Runs the cells at the places `todo` and keeps each as it ends; `watch` sees everything after it is safe. Returns whether all were run.
     pub fn run(
         &mut self,
@@ -164,9 +171,7 @@ impl Sweep {
         work: &Arc<dyn Work>,
         watch: &mut dyn FnMut(&Sweep, &Update),
     ) -> Result<bool, SweepError> {
-        let folder = self.store.folder();
-        let left = self.grid.leave_in(folder);
-        left.map_err(|source| SweepError::File { path: folder.join("grid.json"), source })?;
+        self.begins()?;
         let cells = self.cells.clone();
         threads::run(&cells, todo, jobs, work, &mut |update| {
             if let Update::Ended(index, result, timing) = &update {
@@ -177,10 +182,10 @@ impl Sweep {
         })
     }
 
-    /// Keeps the result of a cell.
-    fn keep(&mut self, index: usize, result: &CellResult, timing: Timing) -> Result<(), SweepError> {
+    /// Keeps the result of the cell at a place; when this returns, it is on disk.
+    pub fn keep(&mut self, index: usize, result: &CellResult, timing: Timing) -> Result<(), SweepError> {
         let id = self.cells[index].id();
-        let (text, result) = readable(result);
+        let (text, result) = result.written();
         self.store.append(&[(CELL, text)], |transaction, seq| {
             tables::put_cell(transaction, seq, &id, &result)?;
             tables::put_timing(transaction, &id, timing)
@@ -258,16 +263,6 @@ fn begin(store: &mut Store, ended: &mut HashMap<String, CellResult>) -> Result<V
     })?;
     ended.extend(old.cells.into_iter().map(|(_, result)| (result.cell.id(), result)));
     Ok(old.damaged)
-}
-
-/// A result as it is written, and as it will be read. One with a number that is not finite cannot be: its cell has failed.
-fn readable(result: &CellResult) -> (String, CellResult) {
-    let text = serde_json::to_string(result).unwrap_or_default();
-    if let Ok(read) = serde_json::from_str(&text) {
-        return (text, read);
-    }
-    let failed = CellResult::failed(&result.cell, "a number in its result is not finite");
-    (serde_json::to_string(&failed).unwrap_or_default(), failed)
 }
 
 /// What each cell of the sweep in `folder` took, by its id. Times that cannot be read are not known.

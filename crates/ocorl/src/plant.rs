@@ -9,7 +9,7 @@ use crate::select::{Purpose, Schedule};
 use crate::simulate::{Experiment, Outcome, Policy, PolicyError, Simulator, Trajectory};
 use crate::system::{Dynamics, Task};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One run to be made: from where, under which law, measured when.
 pub struct Leg {
@@ -182,7 +182,10 @@ impl Plant for SimulatedPlant {
             moments.push(Moment { time: trajectory.times[i], state, control });
         }
         let readings = self.read(leg, moments);
-        Executed { outcome: run.outcome.clone(), cost: run.cost(), readings, synchronizations, trajectory }
+        // Whoever asked to stop in the last moment, or in a measurement, is heard too.
+        let cancelled = self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
+        let outcome = if cancelled { Outcome::Cancelled { time: run.end() } } else { run.outcome.clone() };
+        Executed { outcome, cost: run.cost(), readings, synchronizations, trajectory }
     }
 }
 

@@ -4,6 +4,7 @@ mod answer;
 mod files;
 mod learning;
 mod live;
+mod log;
 mod options;
 mod progress;
 
@@ -15,11 +16,12 @@ use crate::signals::Signals;
 use crate::terminal::{Answer, json};
 use answer::Learned;
 use learning::{Job, Message};
-use ocorl::learn::{Episode, Trial};
-use ocorl::simulate::Outcome;
+use log::Log;
+use ocorl::learn::Trial;
 use ocorl::system::Benchmark;
 use ocorl_study::config::Config;
 use ocorl_study::price::Prices;
+use ocorl_study::run::words::{Words, header};
 use ocorl_study::study::{Study, StudyError};
 use ocorl_study::system::System;
 pub(crate) use options::Arguments;
@@ -48,12 +50,12 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     let (folder, study) = kept.transpose()?.unzip();
     let signals = Signals::catch()?;
     screen.begins(&b, &config.settings, arguments.seed);
-    screen.out(&answer::opening(&b, &config.settings, arguments.seed, &arguments.choices.settings));
+    screen.out(&Words::new(&b, &config.settings, arguments.seed).opening(&arguments.choices.settings));
 
     let (settings, seed, cancel) = (config.settings.clone(), arguments.seed, signals.cancel.clone());
     let job = Job { benchmark: b.clone(), settings, seed, cancel, pool };
-    let learned = follow(&job.start(study), &b, &config, arguments.seed, &mut screen, &signals);
-    let learned = learned?;
+    let log = arguments.log.zip(folder.as_deref()).map(|(_, folder)| Log::begin(folder, &mut screen));
+    let learned = follow(&job.start(study), &b, &config, arguments.seed, &mut screen, log, &signals)?;
     let failure = learned.failure(signals.caught());
     let saved = folder.as_deref().map(|folder| files::save(folder, &learned).map(|()| folder));
     conclude(&learned, failure, saved.transpose(), manners)
@@ -89,6 +91,7 @@ fn follow<'a>(
     config: &'a Config,
     seed: u64,
     screen: &mut Screen,
+    mut log: Option<Log>,
     signals: &Signals,
 ) -> Result<Learned<'a>, Failure> {
     let mut learned = None;
@@ -98,19 +101,18 @@ fn follow<'a>(
             Ok(Message::Warning(text)) => screen.warn(&text),
             Ok(Message::Known(known)) => {
                 screen.known(&known);
-                screen.out(&answer::header());
+                screen.out(&header());
                 learned = Some(Learned::new(b, &config.settings, seed, known));
             }
-            Ok(Message::Episode(episode)) if !is_cancelled(&episode) => {
+            Ok(Message::Episode(episode)) => {
                 if let Some(learned) = &mut learned {
-                    let row = learned.add(*episode);
-                    if let Some(last) = learned.episodes.last() {
-                        screen.learned(&last.record);
+                    screen.learned(&episode.record);
+                    if let Some(log) = &mut log {
+                        log.episode(&episode.record, screen);
                     }
-                    screen.out(&row);
+                    screen.out(&learned.add(*episode));
                 }
             }
-            Ok(Message::Episode(_)) => break,
             Ok(Message::Ended(ended)) => {
                 ended?;
                 break;
@@ -129,10 +131,6 @@ fn follow<'a>(
         }
         _ => Err(Failure::badly("no episode was completed")),
     }
-}
-
-fn is_cancelled(episode: &Episode) -> bool {
-    episode.executed.iter().any(|leg| matches!(leg.outcome, Outcome::Cancelled { .. }))
 }
 
 /// The closing words, or the document, in the good case and in the bad. `saved` is where the files are.

@@ -1,9 +1,9 @@
 //! The grid that fills up: on a terminal a picture that is written over, else a plain line for each cell.
 
 use crate::Manners;
-use crate::table::cost;
 use crate::terminal::{Line, Picture, say, size};
 use ocorl_study::estimate::{duration, remaining};
+use ocorl_study::run::numbers::cost;
 use ocorl_study::sweep::Sweep;
 use ocorl_study::threads::Update;
 use std::collections::BTreeMap;

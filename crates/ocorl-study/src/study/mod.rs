@@ -55,6 +55,7 @@ use crate::system::System;
 use ocorl::event::Observer;
 use ocorl::learn::{LearnError, Learner, Proposal, Settings, Time};
 use ocorl::model::ModelError;
+use ocorl::system::Benchmark;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -172,6 +173,13 @@ impl Study {
     #[must_use]
     pub fn until(mut self, episodes: usize) -> Self {
         self.episodes = episodes;
+        self
+    }
+
+    /// With equations that no file of it tells: those of a plant that somebody else simulates. Nothing is learned from them.
+    #[must_use]
+    pub fn with_truth(mut self, truth: Option<Benchmark>) -> Self {
+        self.system.truth = truth;
         self
     }
 

@@ -1,10 +1,11 @@
 //! What `ocorl optimal` answers: a table for people, documents for programs.
 
 use super::Solved;
-use crate::table::{Align, Table, cost, percent_more};
+use crate::table::{Align, Table};
 use crate::terminal::json;
 use ocorl::baseline::{BaselineSettings, Baselines, Continuous, Tracker};
 use ocorl::plan::Outcome;
+use ocorl_study::run::numbers::{cost, percent_more};
 use serde::Serialize;
 
 /// What was found, in the units of the paper's Table 1.

@@ -31,7 +31,7 @@ pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> 
         benchmark: learned.benchmark,
         settings: learned.settings,
         known: &learned.known,
-        paper: learned.paper(),
+        paper: learned.words.paper(),
         episodes: &learned.episodes,
     };
     for (name, contents) in [

@@ -2,13 +2,12 @@
 
 use crate::errors::Failure;
 use ocorl::event::{Event, Watch};
-use ocorl::learn::{Episode, Settings, Trial};
-use ocorl::model::Note;
+use ocorl::learn::{Episode, Settings};
 use ocorl::system::{Benchmark, Task};
 use ocorl_study::known::Known;
-use ocorl_study::simulated::Simulated;
+use ocorl_study::run::Run;
+use ocorl_study::run::events::warnings;
 use ocorl_study::study::Study;
-use ocorl_study::trace::keep_known;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -46,19 +45,10 @@ impl Job {
     fn learn(&self, study: Option<Study>, to: &Sender<Message>) -> Result<(), Failure> {
         let known = Known::of(&self.benchmark, &self.settings)?;
         tell(to, Message::Known(known));
-        let optimum = known.continuous / self.benchmark.table_scale();
         let mut observer = Watch(|event: &Event<'_>| report(&self.benchmark.task, event, to));
-        let mut next: Box<dyn FnMut() -> Result<Option<Episode>, Failure>> = if let Some(study) = study {
-            // Pictures can do without it.
-            let _ = keep_known(study.store().folder(), &known);
-            let mut kept = Simulated::new(study, optimum)?.cancelled_by(self.cancel.clone());
-            Box::new(move || Ok(kept.next_episode(&mut observer)?))
-        } else {
-            let trial = Trial::new(&self.benchmark, self.settings.clone(), self.seed, optimum)?;
-            let mut trial = trial.cancelled_by(self.cancel.clone());
-            Box::new(move || Ok(trial.next_episode(&mut observer)))
-        };
-        while let Some(episode) = next()? {
+        let (settings, seed) = (&self.settings, self.seed);
+        let mut run = Run::begin(&self.benchmark, settings, seed, Some(&known), study, &self.cancel)?;
+        while let Some(episode) = run.next_episode(&mut observer)? {
             tell(to, Message::Episode(Box::new(episode)));
             if self.cancel.load(Ordering::Relaxed) {
                 break;
@@ -75,40 +65,17 @@ fn tell(to: &Sender<Message>, message: Message) {
 
 /// An event in words.
 fn report(task: &Task, event: &Event<'_>, to: &Sender<Message>) {
-    let warn = |text: String| tell(to, Message::Warning(text));
-    match event {
-        Event::EpisodeBegan { episode: 0, .. } => tell(to, Message::Phase(0, "running")),
-        Event::EpisodeBegan { episode, .. } => tell(to, Message::Phase(*episode, "planning")),
-        Event::Proposed { episode } => tell(to, Message::Phase(*episode, "running")),
-        Event::Executed { episode, .. } => tell(to, Message::Phase(*episode, "learning")),
-        Event::NotPlanned { episode, reason, instead, .. } => {
-            warn(format!("episode {episode}: not planned, {instead} is used instead: {reason}"));
-        }
-        Event::Refused { episode, reason, .. } => {
-            warn(format!("episode {episode}: a measurement was refused: {reason}"));
-        }
-        Event::NotUpdated { episode, reason } => {
-            warn(format!("episode {episode}: the model stays as it was: {reason}"));
-        }
-        Event::Trained { notes, .. } => notes.iter().for_each(|note| warn(named(task, note))),
-        _ => {}
+    let phase = match event {
+        Event::EpisodeBegan { episode: 0, .. } => Some((0, "running")),
+        Event::EpisodeBegan { episode, .. } => Some((*episode, "planning")),
+        Event::Proposed { episode } => Some((*episode, "running")),
+        Event::Executed { episode, .. } => Some((*episode, "learning")),
+        _ => None,
+    };
+    if let Some((episode, phase)) = phase {
+        tell(to, Message::Phase(episode, phase));
     }
-}
-
-/// A note with the names of states and inputs.
-fn named(task: &Task, note: &Note) -> String {
-    let name = |i: usize| task.states.iter().chain(&task.controls).nth(i).map_or("", |q| q.name.as_str());
-    let text = note.to_string();
-    match note {
-        Note::FlatInput { coordinate } => {
-            text.replace(&format!("coordinate {}", coordinate.index), name(coordinate.index))
-        }
-        Note::FlatOutput { output } => {
-            text.replace(&format!("derivative {output}"), &format!("the derivative of {}", name(*output)))
-        }
-        Note::Jitter { output, .. } => {
-            text.replace(&format!("output {output}"), &format!("the derivative of {}", name(*output)))
-        }
-        _ => text,
+    for text in warnings(task, event) {
+        tell(to, Message::Warning(text));
     }
 }

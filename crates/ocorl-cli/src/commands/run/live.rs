@@ -1,9 +1,9 @@
 //! The picture of a run: a pure function from what is known to lines of text.
 
-use crate::table::{cost, percent_more};
 use crate::terminal::{Line, Look};
 use ocorl_study::estimate::duration;
 use ocorl_study::known::Known;
+use ocorl_study::run::numbers::{cost, percent_more};
 
 /// Lines of the chart.
 const ROWS: usize = 4;

@@ -31,11 +31,21 @@ pub(crate) struct Arguments {
     /// Write no files
     #[arg(long)]
     no_save: bool,
+    /// Numbers of every episode for a tracker too, into the same folder
+    #[arg(long, value_name = "TRACKER", conflicts_with = "no_save")]
+    pub(super) log: Option<Tracker>,
     #[command(flatten)]
     picture: Picture,
     /// Print all settings as TOML, and end
     #[arg(long)]
     pub(super) print_config: bool,
+}
+
+/// Who else is told of every episode.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(super) enum Tracker {
+    /// Event files, below tensorboard/
+    Tensorboard,
 }
 
 /// Whether there is to be a picture.

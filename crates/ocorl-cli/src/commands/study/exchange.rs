@@ -3,12 +3,12 @@
 use super::Folder;
 use crate::Manners;
 use crate::errors::Failure;
-use crate::table::cost;
 use crate::terminal::{Answer, json, say};
 use ocorl::event::{Event, Watch};
 use ocorl_study::files::write_atomically;
 use ocorl_study::live;
 use ocorl_study::measured::Measured;
+use ocorl_study::run::numbers::cost;
 use ocorl_study::store::Access;
 use ocorl_study::study::{Closed, CostFrom, Receipt, Study, Telling, Verdict};
 use serde_json::json as document;

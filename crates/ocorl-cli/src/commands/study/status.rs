@@ -3,8 +3,8 @@
 use super::Folder;
 use crate::Manners;
 use crate::errors::Failure;
-use crate::table::cost;
 use crate::terminal::{Answer, json};
+use ocorl_study::run::numbers::cost;
 use ocorl_study::store::Access;
 use ocorl_study::study::{CostFrom, EpisodeHistory, Study, Verdict};
 use serde_json::json as document;

@@ -1,0 +1,159 @@
+//! A run in lines for people.
+
+use super::numbers::{cost, difference, percent_more};
+use crate::known::Known;
+use crate::table1;
+use ocorl::learn::{Episode, Settings, Time};
+use ocorl::simulate::Outcome;
+use ocorl::system::{Benchmark, Cell, Quantity};
+use std::fmt::Write;
+
+/// As near as this to the optimum is near.
+const NEAR: f64 = 0.01;
+
+/// What is said of a run.
+pub struct Words<'a> {
+    benchmark: &'a Benchmark,
+    settings: &'a Settings,
+    seed: u64,
+    known: Option<Known>,
+}
+
+impl<'a> Words<'a> {
+    /// Of a run.
+    pub fn new(benchmark: &'a Benchmark, settings: &'a Settings, seed: u64) -> Self {
+        Words { benchmark, settings, seed, known: None }
+    }
+
+    /// With what is possible when the equations are known.
+    #[must_use]
+    pub fn with_known(self, known: Option<Known>) -> Self {
+        Words { known, ..self }
+    }
+
+    /// What is going to be done, with settings called `named`.
+    pub fn opening(&self, named: &str) -> String {
+        let Words { benchmark: b, settings, seed, .. } = self;
+        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let (states, inputs) = (count(b.task.states.len(), "state"), count(b.task.controls.len(), "input"));
+        let horizon = format!("{} {}", b.task.horizon, b.time_unit());
+        let learning = format!(
+            "{} x {}",
+            count(settings.episodes, "episode"),
+            count(settings.measurements, "measurement")
+        );
+        let mut text = format!(
+            "{}: {states}, {inputs}, horizon {}, {learning}, strategy {}, explore {}, seed {seed}",
+            b.name,
+            horizon.trim_end(),
+            settings.strategy.name(),
+            settings.explore.name(),
+        );
+        if settings.time == Time::Discrete {
+            text.push_str(", in discrete time");
+        }
+        if named != "default" {
+            let _ = write!(text, ", settings {named}");
+        }
+        text.push('\n');
+        if settings.excitation.scale != 1.0 {
+            let whose = if b.published.is_some() { "the paper's authors'" } else { "the system's own" };
+            let scale = settings.excitation.scale;
+            let _ =
+                writeln!(text, "the control of episode 0 is {scale} x {whose} (excitation.scale = {scale})");
+        }
+        text
+    }
+
+    /// An episode, whose record is in the units of the table.
+    pub fn row(&self, episode: &Episode) -> String {
+        let r = &episode.record;
+        line(
+            &[
+                r.episode.to_string(),
+                cost(r.cost),
+                if r.regret.is_finite() { difference(r.regret) } else { "-".into() },
+                r.measurements.to_string(),
+                r.uncertainty.map_or("-".into(), |u| format!("{u:.4}")),
+                r.planned_cost.map_or("-".into(), cost),
+            ],
+            &self.flag(episode).unwrap_or_default(),
+        )
+    }
+
+    /// What an episode ended with, if not with its horizon.
+    pub fn flag(&self, episode: &Episode) -> Option<String> {
+        let bad = episode.executed.iter().find(|leg| leg.outcome != Outcome::Completed)?;
+        Some(ending(&self.benchmark.task.states, &bad.outcome))
+    }
+
+    /// The first of the episodes that are all near the optimum, to the last.
+    pub fn near_from(&self, episodes: &[Episode]) -> Option<usize> {
+        let limit = NEAR * self.known?.continuous.abs();
+        let near = |e: &&Episode| e.record.regret <= limit && self.flag(e).is_none();
+        episodes.iter().rev().take_while(near).last().map(|e| e.record.episode)
+    }
+
+    /// What the paper got, if it tried this.
+    pub fn paper(&self) -> Option<Cell> {
+        let tried = self.settings.initial_states.is_empty() && self.settings.time == Time::Continuous;
+        table1::published(&self.benchmark.published.filter(|_| tried)?, self.settings.strategy)
+    }
+
+    /// Below the rows.
+    pub fn closing(&self, episodes: &[Episode], seconds: f64) -> String {
+        let last = episodes.last().map_or(f64::NAN, |last| last.record.cost);
+        let Some(Known { continuous, held, holds, .. }) = self.known else {
+            return format!("done in {seconds:.1} s    final cost {}\n", cost(last));
+        };
+        let mut text = format!(
+            "done in {seconds:.1} s    final cost {}    best possible {} ({})    best with {holds} holds {}\n",
+            cost(last),
+            cost(continuous),
+            percent_more(last, continuous),
+            cost(held),
+        );
+        if let Some(Cell { mean, std }) = self.paper() {
+            let (b, s) = (self.benchmark, self.settings);
+            let usual = Settings::for_benchmark(b);
+            let same = (s.explore, s.episodes, s.measurements)
+                == (usual.explore, usual.episodes, usual.measurements);
+            let (n, m, explore) = (usual.episodes, usual.measurements, usual.explore.name());
+            let how =
+                if same { String::new() } else { format!(", {explore}, {n} episodes x {m} measurements") };
+            let _ = writeln!(text, "paper {mean:.2} +- {std:.2} ({}{how})", s.strategy.name());
+        }
+        text + &match self.near_from(episodes) {
+            Some(episode) => format!("within 1 % of the optimum from episode {episode}\n"),
+            None => "not within 1 % of the optimum at the end\n".into(),
+        }
+    }
+}
+
+/// One line above the rows.
+pub fn header() -> String {
+    line(&["episode", "cost", "regret", "measured", "uncertainty", "planned"].map(String::from), "")
+}
+
+/// How a run ended, with the name of the state that left its limits.
+pub fn ending(states: &[Quantity], outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::LimitHit { state, time } => {
+            let name = states.get(*state).map_or("", |q| q.name.as_str());
+            format!("'{name}' left its limits at t = {time:.4}")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Cells in the widths of the table: rows come one by one, so these cannot follow from them.
+fn line(cells: &[String; 6], flag: &str) -> String {
+    let mut text = String::new();
+    for (cell, width) in cells.iter().zip([8, 12, 12, 10, 13, 12]) {
+        let _ = write!(text, "{cell:>width$}");
+    }
+    if !flag.is_empty() {
+        let _ = write!(text, "  {flag}");
+    }
+    text + "\n"
+}
