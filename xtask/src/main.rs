@@ -2,6 +2,7 @@
 
 mod browser;
 mod gate;
+mod python;
 mod readme;
 mod run;
 mod soak;
@@ -16,10 +17,12 @@ The project's own commands
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  test            Format, lints, tests, examples, README, browser, documentation, instruction counts
+  test            Format, lints, tests, examples, README, browser, documentation, Python, instruction counts
+  python          Only the Python package: pytest and mypy in target/python
+  dist            The Python wheel, into target/dist, tried in an environment of its own
   readme          Only the commands and the code of README.md
   browser         Only the dashboard and the reports, in a browser
-  soak NAME [N]   The long version of a test: kills, bytes, files, systems, controller, dashboard, all
+  soak NAME [N]   The long version of a test: kills, bytes, files, systems, controller, dashboard, python, all
   gate            Compare the instructions of fixed problems with tests/golden/instructions.toml
   gate --update   Write that file anew
 ";
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => steps::test(),
+        ["python"] => python::test().map(|outcome| tell(&format!("{outcome}\n"))),
+        ["dist"] => python::dist(),
         ["readme"] => readme::check().map(|outcome| tell(&format!("{outcome}\n"))),
         ["browser"] => browser::run().map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate"] => gate::run(false).map(|outcome| tell(&format!("{outcome}\n"))),

@@ -96,7 +96,7 @@ fn code(text: &str) -> Result<Outcome, String> {
 }
 
 /// The contents of the fenced blocks in this language.
-fn blocks(text: &str, language: &str) -> Vec<String> {
+pub(crate) fn blocks(text: &str, language: &str) -> Vec<String> {
     let opening = format!("```{language}");
     let (mut blocks, mut open) = (Vec::new(), None);
     for line in text.lines() {

@@ -1,5 +1,6 @@
 //! `cargo xtask soak`: the long versions of tests whose short ones run on every change.
 
+use crate::python;
 use crate::run::{cargo, pass};
 
 /// A long test: its name, what it shows, which tests it is.
@@ -59,12 +60,19 @@ const SOAKS: [Soak; 6] = [
     },
 ];
 
+/// What the long tests of the Python package show.
+const PYTHON: &str = "a million predictions and a hundred thousand studies leave no memory behind; Ctrl-C at a hundred moments";
+
 /// Runs the soak called `name`, or `all`; `size` instead of the usual number.
 pub(crate) fn run(name: &str, size: Option<&str>) -> Result<(), String> {
     let chosen: Vec<&Soak> = SOAKS.iter().filter(|soak| name == "all" || soak.name == name).collect();
-    if chosen.is_empty() {
+    let python = matches!(name, "python" | "all");
+    if chosen.is_empty() && !python {
         let names = SOAKS.map(|soak| format!("  {:<12}{}", soak.name, soak.shows)).join("\n");
-        return Err(format!("no soak test '{name}'; there are:\n{names}\n  all         every one of them"));
+        return Err(format!(
+            "no soak test '{name}'; there are:\n{names}\n  {:<12}{PYTHON}\n  {:<12}every one of them",
+            "python", "all"
+        ));
     }
     for soak in chosen {
         // The whole workspace, so that what is built is what the tests of every change have built.
@@ -78,6 +86,10 @@ pub(crate) fn run(name: &str, size: Option<&str>) -> Result<(), String> {
         }
         crate::tell(&format!("{}: {}\n", soak.name, soak.shows));
         pass(command)?;
+    }
+    if python {
+        crate::tell(&format!("python: {PYTHON}\n"));
+        python::soak()?;
     }
     Ok(())
 }

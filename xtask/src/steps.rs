@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold, in the order in which failures are cheapest to find.
 
 use crate::run::{build, cargo, output_within, pass, root};
-use crate::{browser, gate, readme, tell};
+use crate::{browser, gate, python, readme, tell};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ impl std::fmt::Display for Outcome {
 
 type Step = (&'static str, fn() -> Result<Outcome, String>);
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("format", format),
     ("lints", lints),
     ("tests", tests),
@@ -34,6 +34,7 @@ const STEPS: [Step; 10] = [
     ("README", readme::check),
     ("browser", browser::run),
     ("documentation", documentation),
+    ("Python", python::test),
     ("instruction counts", || gate::run(false)),
 ];
 
@@ -121,8 +122,17 @@ fn examples() -> Result<Outcome, String> {
 
 fn documentation() -> Result<Outcome, String> {
     // The programs are left out: the pages of the `ocorl` program would overwrite those of the library.
-    let mut command =
-        cargo(&["doc", "--no-deps", "--workspace", "--exclude", "ocorl-cli", "--exclude", "xtask"]);
+    let mut command = cargo(&[
+        "doc",
+        "--no-deps",
+        "--workspace",
+        "--exclude",
+        "ocorl-cli",
+        "--exclude",
+        "ocorl-py",
+        "--exclude",
+        "xtask",
+    ]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     pass(command)?;
     Ok(Outcome::Passed)

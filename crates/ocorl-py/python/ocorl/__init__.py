@@ -1,0 +1,130 @@
+"""Learning to control unknown continuous-time systems from few, costly measurements.
+
+    >>> import ocorl
+    >>> result = ocorl.run("pendulum", episodes=3, quiet=True)
+    >>> len(result.costs)
+    3
+
+=====================  =================================================================================
+``run``                learn a system, in simulation or on a plant of yours
+``System``             what is to be controlled: by name, from a file, a function f(x, u)
+``Study``              ask, run, tell: learning on hardware, for days, across crashes
+``optimal``, ``plan``  the best control of a known system; the planner alone, also on a model
+``GpDynamics``         what is known of dx/dt = f(x, u) from measurements, with the manners of scikit-learn
+``choose_times``       when to measure
+``sweep``              many runs
+``from_gym``           environments as plants; ``ocorl.gym`` has ours as environments
+=====================  =================================================================================
+
+Every error of ours is an :class:`OcorlError`; your own exceptions come through as they are.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._errors import (
+    BusyError,
+    DamagedError,
+    DiskError,
+    InternalError,
+    MistakeError,
+    OcorlError,
+    PlantError,
+    StudyError,
+    WorkersError,
+)
+from ._ocorl import __version__
+
+if TYPE_CHECKING:
+    from ._figure import Figure
+    from ._model import GpDynamics, choose_times
+    from ._ocorl import Controller, Draw, Plan
+    from ._plant import Plant
+    from ._result import Episode, Leg, Optimal, Result
+    from ._run import optimal, plan, report, run
+    from ._simulation import Simulation
+    from ._study import Study
+    from ._system import Quadratic, System, quadratic, strategies, systems
+    from .gym import from_gym
+    from .sweep import sweep
+
+#: Where each name comes from: nothing is imported before it is used, NumPy neither.
+_HOMES = {
+    "Controller": "_ocorl",
+    "Draw": "_ocorl",
+    "Episode": "_result",
+    "Figure": "_figure",
+    "GpDynamics": "_model",
+    "Leg": "_result",
+    "Optimal": "_result",
+    "Plan": "_ocorl",
+    "Plant": "_plant",
+    "Quadratic": "_system",
+    "Result": "_result",
+    "Simulation": "_simulation",
+    "Study": "_study",
+    "System": "_system",
+    "choose_times": "_model",
+    "from_gym": "gym",
+    "optimal": "_run",
+    "plan": "_run",
+    "quadratic": "_system",
+    "report": "_run",
+    "run": "_run",
+    "strategies": "_system",
+    "sweep": "sweep",
+    "systems": "_system",
+}
+
+__all__ = [
+    "BusyError",
+    "Controller",
+    "DamagedError",
+    "DiskError",
+    "Draw",
+    "Episode",
+    "Figure",
+    "GpDynamics",
+    "InternalError",
+    "Leg",
+    "MistakeError",
+    "OcorlError",
+    "Optimal",
+    "Plan",
+    "Plant",
+    "PlantError",
+    "Quadratic",
+    "Result",
+    "Simulation",
+    "Study",
+    "StudyError",
+    "System",
+    "WorkersError",
+    "__version__",
+    "choose_times",
+    "from_gym",
+    "optimal",
+    "plan",
+    "quadratic",
+    "report",
+    "run",
+    "strategies",
+    "sweep",
+    "systems",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'ocorl' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f".{home}", __name__), name)
+    # A submodule of the same name has just taken the place: the name means what it holds.
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

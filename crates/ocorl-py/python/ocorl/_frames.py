@@ -1,0 +1,54 @@
+"""Tables: as pandas, as polars, or as plain arrays."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: Columns by name, all of one length.
+Table = dict[str, npt.NDArray[Any]]
+
+
+def _made(library: str, table: Mapping[str, npt.NDArray[Any]]) -> Any:
+    try:
+        return importlib.import_module(library).DataFrame(dict(table))
+    except ImportError:
+        return None
+
+
+def frame(table: Table, libraries: tuple[str, ...]) -> Any:
+    """The table as a frame of the first of these libraries that is installed; else as it is.
+
+    >>> frame({"t": np.array([0.0, 1.0])}, ())
+    {'t': array([0., 1.])}
+    """
+    for library in libraries:
+        made = _made(library, table)
+        if made is not None:
+            return made
+    return table
+
+
+class Tabular:
+    """Something that has tables."""
+
+    def to_dict(self, table: str = "") -> Table:
+        """A table as a dictionary of arrays."""
+        raise NotImplementedError
+
+    def to_pandas(self, table: str = "") -> Any:
+        """A table as a pandas frame; without pandas as a polars frame; without either as a dictionary of arrays."""
+        return frame(self.to_dict(table), ("pandas", "polars"))
+
+    def to_polars(self, table: str = "") -> Any:
+        """A table as a polars frame; without polars as a pandas frame; without either as a dictionary of arrays."""
+        return frame(self.to_dict(table), ("polars", "pandas"))
+
+
+def columns(names: list[str], values: npt.NDArray[np.float64], suffix: str = "") -> Table:
+    """The columns of a matrix by name."""
+    return {f"{name}{suffix}": np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)}

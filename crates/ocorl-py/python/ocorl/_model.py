@@ -1,0 +1,316 @@
+"""What is known of a system from measurements: a Gaussian process, with the manners of scikit-learn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _ocorl
+from ._errors import MistakeError
+from ._system import Quadratic, System, describe
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Array = npt.NDArray[np.float64]
+
+#: The form in which models are pickled.
+PICKLE_FORM = 1
+
+
+def _matrix(value: Any, what: str) -> Array:
+    """Rows; a plain list is one column."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise MistakeError(f"'{what}' must be an array of numbers", [("cause", str(error))]) from None
+    if array.ndim == 1:
+        array = array.reshape(-1, 1)
+    if array.ndim != 2:
+        raise MistakeError(f"'{what}' has the shape {array.shape}, expected (n, columns)")
+    return np.ascontiguousarray(array)
+
+
+def _trajectories(value: Any) -> list[Any]:
+    """A list of trajectories; one alone is a list of one."""
+    several = isinstance(value, (list, tuple)) and len(value) > 0 and np.ndim(_first(value)) == 2
+    return list(value) if several else [value]
+
+
+def _first(value: Sequence[Any]) -> Any:
+    try:
+        return np.asarray(value[0], dtype=float)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+class GpDynamics:
+    """dx/dt = f(x, u) as a Gaussian process, with the conventions of scikit-learn.
+
+    >>> import numpy as np, ocorl
+    >>> X = np.linspace(-3, 3, 40).reshape(-1, 1)
+    >>> U = np.cos(3 * X)
+    >>> model = GpDynamics(noise=0.01).fit(X, U - np.sin(X), U=U)
+    >>> mean, std = model.predict([[0.5, 1.0]], return_std=True)
+    >>> bool(abs(mean[0, 0] - (1.0 - np.sin(0.5))) < 0.05), model.n_points_
+    (True, 40)
+
+    Trajectories of different lengths are a list each: ``fit([X1, X2], [D1, D2], U=[U1, U2])``. Without derivatives,
+    ``fit(X, t=t)`` estimates them from the states, and their spread becomes the noise.
+
+    ``kernel``: ``rbf``, ``matern-5/2``, ``matern-3/2``. ``noise``: standard deviation of a measured derivative, for all or for each.
+    ``angles``: numbers of the columns of X that are angles. ``confidence``: ``constant`` (``beta``), ``information-gain``
+    (``delta``, ``norm``) or ``calibrated`` (``level``).
+
+    Fitted: ``kernel_``, ``lengthscale_`` (outputs, coordinates), ``variance_``, ``noise_factor_``, ``jitter_``, ``beta_``, ``n_points_``,
+    ``n_features_in_``, ``n_outputs_``, ``log_likelihood_``, ``notes_``.
+    """
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        noise: Any = 0.01,
+        *,
+        angles: Sequence[int] = (),
+        shared_lengthscales: bool = False,
+        learn_noise: bool = False,
+        confidence: str = "constant",
+        beta: float = 1.0,
+        delta: float = 0.1,
+        norm: float = 1.0,
+        level: float = 0.95,
+        restarts: int = 2,
+        max_evaluations: int = 100,
+        exact_limit: int = 2000,
+        method: str = "smoothing",
+        state_noise: Any = 1e-3,
+        seed: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.angles = angles
+        self.shared_lengthscales = shared_lengthscales
+        self.learn_noise = learn_noise
+        self.confidence = confidence
+        self.beta = beta
+        self.delta = delta
+        self.norm = norm
+        self.level = level
+        self.restarts = restarts
+        self.max_evaluations = max_evaluations
+        self.exact_limit = exact_limit
+        self.method = method
+        self.state_noise = state_noise
+        self.seed = seed
+
+    _PARAMETERS = (
+        "kernel",
+        "noise",
+        "angles",
+        "shared_lengthscales",
+        "learn_noise",
+        "confidence",
+        "beta",
+        "delta",
+        "norm",
+        "level",
+        "restarts",
+        "max_evaluations",
+        "exact_limit",
+        "method",
+        "state_noise",
+        "seed",
+    )
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters of the constructor."""
+        return {name: getattr(self, name) for name in self._PARAMETERS}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Changes parameters of the constructor.
+
+        >>> GpDynamics().set_params(kernel="matern-5/2").kernel
+        'matern-5/2'
+        """
+        for name, value in parameters.items():
+            if name not in self._PARAMETERS:
+                raise MistakeError(f"GpDynamics has no parameter '{name}'", hint=f"there are: {', '.join(self._PARAMETERS)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        usual = GpDynamics()
+        changed = [
+            f"{name}={getattr(self, name)!r}"
+            for name in self._PARAMETERS
+            if repr(getattr(self, name)) != repr(getattr(usual, name))
+        ]
+        return f"GpDynamics({', '.join(changed)})"
+
+    def _settings(self) -> str:
+        names = self._PARAMETERS[3:13]
+        return json.dumps({"kernel": self.kernel, **{name: getattr(self, name) for name in names}})
+
+    def fit(self, X: Any, X_dot: Any = None, U: Any = None, *, t: Any = None) -> Self:
+        """Learns from states X (n, states), derivatives X_dot and inputs U (n, inputs); each may be a list of trajectories.
+
+        Without X_dot the times ``t`` of the states are needed."""
+        runs = _trajectories(X)
+        count = len(runs)
+        dots = [None] * count if X_dot is None else _trajectories(X_dot)
+        inputs = [None] * count if U is None else _trajectories(U)
+        times = [None] * count if t is None else (list(t) if count > 1 else [t])
+        for what, parts in (("X_dot", dots), ("U", inputs), ("t", times)):
+            if len(parts) != count:
+                raise MistakeError(f"'X' has {count} trajectories, '{what}' has {len(parts)}")
+        if X_dot is None and t is None:
+            raise MistakeError("without X_dot the times are needed", hint="fit(X, X_dot), or fit(X, t=t)")
+        xs, us, ds, ns = [], [], [], []
+        for i in range(count):
+            x = _matrix(runs[i], "X")
+            u = np.zeros((len(x), 0)) if inputs[i] is None else _matrix(inputs[i], "U")
+            if len(u) != len(x):
+                raise MistakeError(f"'X' has {len(x)} rows, 'U' has {len(u)}")
+            if dots[i] is None:
+                noise = np.broadcast_to(np.asarray(self.state_noise, dtype=float), (x.shape[1],))
+                x, u, d, n = _ocorl.Model.derivatives(np.asarray(times[i], dtype=float), x, u, noise, self.method)
+            else:
+                d = _matrix(dots[i], "X_dot")
+                if d.shape != x.shape:
+                    raise MistakeError(f"'X_dot' has the shape {d.shape}, expected {x.shape} as 'X'")
+                n = np.broadcast_to(np.asarray(self.noise, dtype=float), d.shape)
+            xs.append(x)
+            us.append(u)
+            ds.append(d)
+            ns.append(n)
+        widths = {(x.shape[1], u.shape[1]) for x, u in zip(xs, us)}
+        if len(widths) > 1:
+            raise MistakeError(f"trajectories have different columns: {sorted(widths)}")
+        self._learn(*(np.concatenate(parts) for parts in (xs, us, ds, ns)))
+        return self
+
+    def _learn(self, x: Array, u: Array, dots: Array, noise: Array) -> None:
+        """Fits to rows, and keeps what was learned as scikit-learn names it."""
+        self._model = _ocorl.Model(x, u, dots, noise, list(self.angles), self._settings(), self.seed)
+        self._data = (x, u, dots, noise)
+        learned = self._model.learned
+        self.n_points_ = len(x)
+        self.n_outputs_ = x.shape[1]
+        self.n_inputs_ = u.shape[1]
+        self.n_features_in_ = x.shape[1] + u.shape[1]
+        self.kernel_ = self.kernel
+        self.lengthscale_: Array = learned["lengthscale"]
+        self.variance_: Array | None = learned.get("variance", learned.get("signal variance"))
+        self.noise_: Array = np.sqrt(np.mean(noise**2, axis=0)) * learned["noise_factor"]
+        self.noise_factor_: Array = learned["noise_factor"]
+        self.jitter_: Array = self._model.jitter
+        self.beta_: Array = self._model.confidence_scale
+        self.log_likelihood_ = list(learned["log_likelihood"])
+        self.notes_ = self._model.notes
+
+    def fitted(self) -> _ocorl.Model:
+        """The compiled model."""
+        model: _ocorl.Model | None = getattr(self, "_model", None)
+        if model is None:
+            raise MistakeError("the model is not fitted yet", hint="model.fit(X, X_dot, U=U)")
+        return model
+
+    def _points(self, Z: Any, U: Any) -> Array:
+        z = np.asarray(Z, dtype=float)
+        z = z.reshape(1, -1) if z.ndim == 1 else z
+        if U is not None:
+            u = np.asarray(U, dtype=float)
+            u = u.reshape(-1, self.n_inputs_) if u.ndim == 1 else u
+            z = np.hstack([z, u])
+        return np.ascontiguousarray(z)
+
+    def predict(self, Z: Any, U: Any = None, *, return_std: bool = False, return_cov: bool = False) -> Any:
+        """dx/dt at the rows of Z = (x, u), or of X and U; with its standard deviation, or its covariances (outputs, n, n)."""
+        model = self.fitted()
+        z = self._points(Z, U)
+        if return_cov:
+            return model.predict(z)[0], model.covariance(z)
+        mean, std = model.predict(z, return_std)
+        return (mean, std) if return_std else mean
+
+    def jacobian(self, Z: Any, U: Any = None) -> Array:
+        """The derivatives of the mean at the rows of Z: (n, outputs, coordinates)."""
+        return self.fitted().jacobian(self._points(Z, U))[1]
+
+    def draw(self, seed: int = 0) -> _ocorl.Draw:
+        """One function from what is believed: consistent, the same wherever it is evaluated. Call it with rows (x, u)."""
+        return self.fitted().draw(seed)
+
+    def score(self, X: Any, X_dot: Any, U: Any = None) -> float:
+        """R² of the mean, averaged over the outputs."""
+        truth = _matrix(X_dot, "X_dot")
+        mean = self.predict(_matrix(X, "X"), None if U is None else _matrix(U, "U"))
+        spread = np.sum((truth - truth.mean(axis=0)) ** 2, axis=0)
+        left = np.sum((truth - mean) ** 2, axis=0)
+        return float(np.mean(1.0 - left / np.where(spread > 0, spread, 1.0)))
+
+    def task(self, cost: Quadratic | str | None, x0: Any, horizon: float | None, limits: Any) -> System:
+        """A task for the planner, with states x0, x1, ... and inputs u0, u1, ..."""
+        self.fitted()
+        for what, value in (("cost", cost), ("x0", x0), ("horizon", horizon)):
+            if value is None:
+                raise MistakeError(f"to plan on a model, '{what}' is needed")
+        if not self.n_inputs_:
+            raise MistakeError("the model has no inputs: there is nothing to plan")
+        ends = np.broadcast_to(np.asarray((-np.inf, np.inf) if limits is None else limits, dtype=float), (self.n_inputs_, 2))
+        states = [f"x{i}" for i in range(self.n_outputs_)]
+        description = {
+            "states": states,
+            "inputs": {f"u{j}": (float(low), float(high)) for j, (low, high) in enumerate(ends)},
+            "x0": x0,
+            "horizon": horizon,
+            "cost": cost,
+            "name": "model",
+            "angles": [states[i] for i in self.angles],
+        }
+        # Limits may be infinite here: nothing is driven by it.
+        zeros = "".join(f"{state} = 0\n" for state in states)
+        return System.parse(describe(**description) + "\n[equations]\n" + zeros, "model")
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _restored, (PICKLE_FORM, type(self), self.get_params(), getattr(self, "_data", None))
+
+
+def _restored(form: int, kind: type[GpDynamics], parameters: dict[str, Any], data: Any) -> GpDynamics:
+    """A model that was pickled: fitted again, which gives the same."""
+    if form != PICKLE_FORM:
+        raise MistakeError(f"the pickled model has form {form}, this version reads {PICKLE_FORM}")
+    model = kind(**parameters)
+    if data is not None:
+        model._learn(*data)
+    return model
+
+
+def choose_times(
+    strategy: str, model: GpDynamics | _ocorl.Model, t: Any, z: Any, count: int, noise: Any = None
+) -> npt.NDArray[np.intp]:
+    """Which of the candidates (t, z) to measure: indices, best first.
+
+    ``z`` are the rows (x, u) that are expected at the times ``t``. ``max-determinant``, ``max-kernel-distance``, ``oracle`` and
+    ``equidistant`` can choose. ``noise`` is the standard deviation of a measurement; none: the model's.
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 8).reshape(-1, 1)
+    >>> model = GpDynamics().fit(X, np.sin(3 * X))
+    >>> t = np.linspace(0, 2, 21)
+    >>> int(choose_times("max-determinant", model, t, t.reshape(-1, 1), 3)[0])
+    20
+    """
+    if isinstance(model, GpDynamics):
+        compiled = model.fitted()
+        noise = model.noise_ if noise is None else np.broadcast_to(np.asarray(noise, dtype=float), (model.n_outputs_,))
+    else:
+        compiled = model
+    if noise is None:
+        raise MistakeError("'noise' is needed with a compiled model")
+    rows = np.asarray(z, dtype=float)
+    return np.asarray(_ocorl.choose_times(strategy, compiled, t, rows, count, np.asarray(noise, dtype=float)), dtype=np.intp)

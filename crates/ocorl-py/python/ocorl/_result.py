@@ -1,0 +1,394 @@
+"""What a run came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._errors import MistakeError
+from ._figure import Figure, drawn, line, panel
+from ._frames import Table, Tabular, columns
+
+Array = npt.NDArray[np.float64]
+
+#: The form in which results are pickled.
+PICKLE_FORM = 1
+
+#: Colours of the series.
+EXECUTED, PLANNED, MIDDLE, MEASURED = 0, 1, 2, 3
+
+
+def _float(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """One run of an episode, from one initial state. Rows are moments."""
+
+    #: How it ended.
+    outcome: str
+    #: The way it went: times, states, controls, cost so far.
+    t: Array
+    x: Array
+    u: Array
+    costs: Array
+    #: What was measured; ``measured_x_dot`` is None where only states were.
+    measured_t: Array
+    measured_x: Array
+    measured_u: Array
+    measured_x_dot: Array | None
+    #: What was planned: a dictionary with t, x, u and measure_at; None in the first episode.
+    plan: dict[str, Array] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """One episode. Costs are in the units of the paper's table; what is not known is NaN or None."""
+
+    number: int
+    cost: float
+    planned_cost: float
+    regret: float
+    #: When it was measured.
+    measurement_times: Array
+    #: How little of the derivative was known along the way, relative to it.
+    uncertainty: float
+    #: Share of the way on which the truth was within the confidence band.
+    coverage: float
+    outcome: str
+    #: One for each initial state.
+    legs: list[Leg]
+    #: Everything that is known of it, in numbers.
+    record: dict[str, Any]
+
+    @property
+    def t(self) -> Array:
+        """Times of the executed path."""
+        return self.legs[0].t
+
+    @property
+    def x(self) -> Array:
+        """States of the executed path."""
+        return self.legs[0].x
+
+    @property
+    def u(self) -> Array:
+        """Controls of the executed path."""
+        return self.legs[0].u
+
+    @property
+    def measured_t(self) -> Array:
+        """When it was measured, from the first initial state."""
+        return self.legs[0].measured_t
+
+    @property
+    def measured_x(self) -> Array:
+        """States at the measurements."""
+        return self.legs[0].measured_x
+
+    @property
+    def measured_u(self) -> Array:
+        """Controls at the measurements."""
+        return self.legs[0].measured_u
+
+    @property
+    def measured_x_dot(self) -> Array | None:
+        """Measured derivatives."""
+        return self.legs[0].measured_x_dot
+
+    def __repr__(self) -> str:
+        return f"Episode({self.number}, cost {self.cost:.6g}, {len(self.measurement_times)} measurements, {self.outcome})"
+
+    @classmethod
+    def _of(cls, data: Mapping[str, Any]) -> Episode:
+        record = dict(data["record"])
+        return cls(
+            number=int(record["episode"]),
+            cost=_float(record.get("cost")),
+            planned_cost=_float(record.get("planned_cost")),
+            regret=_float(record.get("regret")),
+            measurement_times=np.asarray(record.get("measurement_times") or [], dtype=float),
+            uncertainty=_float(record.get("uncertainty")),
+            coverage=_float(record.get("coverage")),
+            outcome=str(record.get("outcome")),
+            legs=[Leg(**leg) for leg in data["legs"]],
+            record=record,
+        )
+
+
+class Result(Tabular):
+    """What a run came to: costs, episodes, tables, pictures. Costs are in the units of the paper's table.
+
+    >>> import ocorl
+    >>> result = ocorl.run("pendulum", episodes=2, quiet=True)
+    >>> result
+    Result(pendulum, seed 0, 2 episodes, final cost ...)
+    >>> result.costs.shape, len(result.episodes), result.optimum < result.final_cost
+    ((2,), 2, True)
+    >>> list(result.to_dict("measurements"))
+    ['episode', 'start', 't', 'theta', 'omega', 'torque', 'theta_dot', 'omega_dot']
+    """
+
+    #: Pictures that :meth:`plot` draws.
+    PLOTS = ("cost", "phase", "states", "measurements")
+    #: Tables that :meth:`to_dict` gives.
+    TABLES = ("episodes", "measurements", "trajectories", "plans")
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = dict(data)
+        known = data["known"] or {}
+        #: Name of the system.
+        self.system: str = data["system"]
+        #: Seed of everything random.
+        self.seed: int = data["seed"]
+        #: Names of states and inputs.
+        self.states: list[str] = list(data["states"])
+        self.controls: list[str] = list(data["controls"])
+        #: All settings that held.
+        self.settings: dict[str, Any] = data["settings"]
+        #: Every episode, the exploratory one first.
+        self.episodes = [Episode._of(episode) for episode in data["episodes"]]
+        #: What each episode cost.
+        self.costs: Array = np.array([episode.cost for episode in self.episodes], dtype=float)
+        #: What each was planned to cost.
+        self.planned_costs: Array = np.array([episode.planned_cost for episode in self.episodes], dtype=float)
+        #: Cost above the best continuous control; NaN where that is not known.
+        self.regret: Array = np.array([episode.regret for episode in self.episodes], dtype=float)
+        #: Cost of the best continuous control with the equations known; None if nobody looked.
+        self.optimum: float | None = known.get("continuous")
+        #: The same for the best zero-order hold.
+        self.held: float | None = known.get("held")
+        #: Mean and standard deviation in the paper's Table 1, if it has such a cell.
+        self.paper: tuple[float, float] | None = data["paper"]
+        #: The folder of the study, if it was kept.
+        self.folder: str | None = data["folder"]
+        #: How long it took.
+        self.seconds: float = data["seconds"]
+
+    @property
+    def final_cost(self) -> float:
+        """Cost of the last episode."""
+        return float(self.costs[-1]) if len(self.costs) else float("nan")
+
+    def __repr__(self) -> str:
+        return f"Result({self.system}, seed {self.seed}, {len(self.episodes)} episodes, final cost {self.final_cost:.6g})"
+
+    def _repr_html_(self) -> str:
+        from ._html import result
+
+        return result(self)
+
+    def __reduce__(self) -> tuple[Any, tuple[int, dict[str, Any]]]:
+        return _restored, (PICKLE_FORM, self._data)
+
+    # Tables
+
+    def to_dict(self, table: str = "episodes") -> Table:
+        """A table as a dictionary of arrays: ``episodes``, ``measurements``, ``trajectories`` or ``plans``."""
+        makers = {
+            "": self._episodes,
+            "episodes": self._episodes,
+            "measurements": self._measurements,
+            "trajectories": self._trajectories,
+            "plans": self._plans,
+        }
+        if table not in makers:
+            raise MistakeError(f"no table '{table}'", hint=f"there are: {', '.join(self.TABLES)}")
+        return makers[table]()
+
+    def _episodes(self) -> Table:
+        def numbers(key: str) -> Array:
+            return np.array([_float(episode.record.get(key)) for episode in self.episodes], dtype=float)
+
+        return {
+            "episode": np.array([episode.number for episode in self.episodes]),
+            "cost": self.costs,
+            "planned_cost": self.planned_costs,
+            "regret": self.regret,
+            "measurements": numbers("measurements"),
+            "information_gain": numbers("information_gain"),
+            "uncertainty": numbers("uncertainty"),
+            "coverage": numbers("coverage"),
+            "outcome": np.array([episode.outcome for episode in self.episodes]),
+        }
+
+    def _legs(self, rows: Any) -> Table:
+        """One table of all legs: ``rows`` gives the columns of one."""
+        parts: list[Table] = []
+        for episode in self.episodes:
+            for start, leg in enumerate(episode.legs):
+                part = rows(leg)
+                if part is not None:
+                    size = len(part["t"])
+                    parts.append({"episode": np.full(size, episode.number), "start": np.full(size, start), **part})
+        if not parts:
+            return {}
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _measurements(self) -> Table:
+        def rows(leg: Leg) -> Table:
+            dots = leg.measured_x_dot
+            if dots is None:
+                dots = np.full_like(leg.measured_x, np.nan)
+            point = {**columns(self.states, leg.measured_x), **columns(self.controls, leg.measured_u)}
+            return {"t": leg.measured_t, **point, **columns(self.states, dots, "_dot")}
+
+        return self._legs(rows)
+
+    def _trajectories(self) -> Table:
+        def rows(leg: Leg) -> Table:
+            point = {**columns(self.states, leg.x), **columns(self.controls, leg.u)}
+            return {"t": leg.t, **point, "cost": leg.costs}
+
+        return self._legs(rows)
+
+    def _plans(self) -> Table:
+        def rows(leg: Leg) -> Table | None:
+            if leg.plan is None:
+                return None
+            # The last node has no control of its own.
+            u = np.vstack([leg.plan["u"], np.full((1, len(self.controls)), np.nan)])
+            return {"t": leg.plan["t"], **columns(self.states, leg.plan["x"]), **columns(self.controls, u)}
+
+        return self._legs(rows)
+
+    # Pictures
+
+    def plot(self, what: str = "cost", episode: int = -1) -> Figure:
+        """A picture: ``cost`` by episode, ``phase`` (some episodes in the plane of two states), ``states`` (of one episode
+        over time) or ``measurements`` (when each episode was measured)."""
+        makers = {
+            "cost": lambda: self._plot_cost(),
+            "phase": lambda: self._plot_phase(),
+            "states": lambda: self._plot_states(self._episode(episode)),
+            "measurements": lambda: self._plot_measurements(),
+        }
+        if what not in makers:
+            raise MistakeError(f"no plot '{what}'", hint=f"there are: {', '.join(self.PLOTS)}")
+        return makers[what]()
+
+    def _episode(self, number: int) -> Episode:
+        try:
+            return self.episodes[number]
+        except IndexError:
+            raise MistakeError(f"there is no episode {number}; there are {len(self.episodes)}") from None
+
+    def _axis(self, i: int) -> tuple[str, str]:
+        return self.states[i], self._data["state_units"][i]
+
+    def _time(self) -> tuple[str, str]:
+        return "time", self._data["time_unit"]
+
+    def _title(self, what: str) -> str:
+        return f"{self._data['title']}: {what}"
+
+    def _plot_cost(self) -> Figure:
+        costs = {
+            "strategy": str(self.settings.get("strategy", "")).replace("-", " "),
+            "episodes": [float(episode.number) for episode in self.episodes],
+            "costs": [None if np.isnan(cost) else cost for cost in self.costs.tolist()],
+            "planned": None,
+            "best": self.optimum,
+            "held": self.held,
+            "paper": self.paper[0] if self.paper else None,
+        }
+        return drawn({"title": self._title("cost by episode"), "costs": costs})
+
+    def _plane(self, t: Array, x: Array) -> tuple[Array, Array]:
+        return (x[:, 0], x[:, 1]) if len(self.states) > 1 else (t, x[:, 0])
+
+    def _panel(self, title: str, marks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        x, y = (self._axis(0), self._axis(1)) if len(self.states) > 1 else (self._time(), self._axis(0))
+        return panel(title, x, y, marks)
+
+    def _plot_phase(self) -> Figure:
+        count, marks = len(self.episodes), []
+        shown = {0: MEASURED, 1: PLANNED, count // 2: MIDDLE, count - 1: EXECUTED}
+        for number, color in sorted(shown.items()):
+            if number < count:
+                for leg in self.episodes[number].legs:
+                    x, y = self._plane(leg.t[::5], leg.x[::5])
+                    marks.append(line(x, y, series=color, label=f"episode {number}"))
+        last = []
+        for leg in self.episodes[-1].legs if self.episodes else []:
+            last.append(line(*self._plane(leg.t[::5], leg.x[::5]), series=EXECUTED, label="executed"))
+            if leg.plan is not None:
+                way = self._plane(leg.plan["t"], leg.plan["x"])
+                last.append(line(*way, series=PLANNED, label="planned", dashed=True))
+            measured = self._plane(leg.measured_t, leg.measured_x)
+            last.append(line(*measured, series=MEASURED, label="measured", kind="crosses"))
+        panels = [
+            self._panel("From the first episode to the last", marks),
+            self._panel(f"Episode {count - 1}", last),
+        ]
+        return drawn({"title": self._title("phase portrait"), "panels": panels, "columns": 2})
+
+    def _plot_states(self, episode: Episode) -> Figure:
+        ends = (0.0, float(self._data["horizon"]))
+        panels = []
+        for i in range(len(self.states)):
+            marks = []
+            for leg in episode.legs:
+                marks.append(line(leg.t, leg.x[:, i], series=EXECUTED, label="executed"))
+                if leg.plan is not None:
+                    marks.append(line(leg.plan["t"], leg.plan["x"][:, i], series=PLANNED, label="planned", dashed=True))
+                marks.append(
+                    line(leg.measured_t, leg.measured_x[:, i], series=MEASURED, label="measured", kind="crosses")
+                )
+            panels.append(panel("", self._time(), self._axis(i), marks, ends))
+        for j, name in enumerate(self.controls):
+            marks = [line(leg.t, leg.u[:, j], series=EXECUTED, label="applied", kind="step") for leg in episode.legs]
+            panels.append(panel("", self._time(), (name, self._data["control_units"][j]), marks, ends))
+        return drawn({"title": self._title(f"episode {episode.number}"), "panels": panels, "columns": 2})
+
+    def _plot_measurements(self) -> Figure:
+        t = np.concatenate([episode.measurement_times for episode in self.episodes] or [np.zeros(0)])
+        numbers = np.concatenate(
+            [np.full(len(episode.measurement_times), float(episode.number)) for episode in self.episodes] or [np.zeros(0)]
+        )
+        marks = [line(t, numbers, series=MEASURED, label="measured", kind="crosses")]
+        ends = (0.0, float(self._data["horizon"]))
+        return drawn(
+            {"title": self._title("when it was measured"), "panels": [panel("", self._time(), ("episode", ""), marks, ends)]}
+        )
+
+    def report(self, path: str | None = None) -> str:
+        """Writes the report of the study that was kept; returns where it is."""
+        if self.folder is None:
+            raise MistakeError("the run was not kept", hint="keep it: ocorl.run(..., out='runs/mine')")
+        from . import _ocorl
+
+        return _ocorl.report(self.folder, path)
+
+
+def _restored(form: int, data: dict[str, Any]) -> Result:
+    """A result that was pickled."""
+    if form != PICKLE_FORM:
+        raise MistakeError(f"the pickled result has form {form}, this version reads {PICKLE_FORM}")
+    return Result(data)
+
+
+@dataclass(frozen=True, eq=False)
+class Optimal:
+    """The best control of a system whose equations are known; costs in the units of the paper's table."""
+
+    system: str
+    #: Best continuous control, open loop.
+    cost: float
+    #: The same followed by model-predictive control.
+    tracked: float
+    #: Best control with ``holds`` holds.
+    held: float
+    holds: int
+    #: The best run.
+    t: Array
+    x: Array
+    u: Array
+
+    def __repr__(self) -> str:
+        return f"Optimal({self.system}, cost {self.cost:.6g}, best with {self.holds} holds {self.held:.6g})"

@@ -1,0 +1,292 @@
+"""Learning in simulation, or on a plant of one's own; the best control; the planner alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _ocorl
+from ._errors import MistakeError
+from ._plant import Plant, run_episode
+from ._result import Optimal, Result
+from ._study import Study, chosen
+from ._system import Equations, Quadratic, System, as_system
+
+if TYPE_CHECKING:
+    from ._model import GpDynamics
+
+Callback = Callable[[dict[str, Any]], object]
+
+
+class _Listener:
+    """Who hears what happens: the table for people, events for a callback."""
+
+    def __init__(self, quiet: bool, callback: Callback | None) -> None:
+        self.quiet, self.callback = quiet, callback
+        self.warned: set[str] = set()
+
+    def __call__(self, kind: str, contents: Any) -> None:
+        if kind == "event":
+            if self.callback is not None:
+                self.callback(contents)
+        elif self.quiet:
+            return
+        elif kind == "text":
+            print(contents, end="", flush=True)
+        elif contents not in self.warned:
+            self.warned.add(contents)
+            print(f"warning: {contents}", file=sys.stderr, flush=True)
+
+
+def run(
+    system: str | os.PathLike[str] | _ocorl.System,
+    *,
+    seed: int = 0,
+    episodes: int | None = None,
+    measurements: int | None = None,
+    strategy: str | None = None,
+    explore: str | None = None,
+    settings: str = "default",
+    set: Mapping[str, object] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    quiet: bool = False,
+    callback: Callback | None = None,
+    plant: Plant | Equations | None = None,
+) -> Result:
+    """Learns to control a system from few measurements, and prints what ``ocorl run`` prints.
+
+    ``system`` is a name, a file, or a :class:`ocorl.System`. ``settings`` are ``default``, ``reference`` or a file; ``set`` changes
+    single ones, as in ``{"plan.intervals": 100}``. With ``out`` the run is kept as a study in that folder, and goes on there if it was
+    stopped: the very study that ``ocorl run --out`` makes. ``callback`` receives every event as a dictionary. Ctrl-C leaves
+    at once.
+
+    ``plant`` is what is measured, if not the system's own equations: a function f(x, u), which is integrated, or an object with
+    ``run(controller, measure_at)`` (see :class:`ocorl.Plant`). The learner sees measurements only.
+
+    >>> import ocorl
+    >>> result = ocorl.run("pendulum", episodes=2, measurements=5)
+    pendulum: 2 states, 1 input, horizon 10 s, 2 episodes x 5 measurements, strategy max-determinant, explore optimistic, seed 0
+    ...
+     episode        cost      regret  measured  uncertainty     planned
+    ...
+    >>> [len(episode.measured_t) for episode in result.episodes]
+    [5, 5]
+    """
+    described = as_system(system)
+    changes = chosen(set, strategy, explore, episodes, measurements)
+    listener = _Listener(quiet, callback)
+    folder = None if out is None else os.fspath(out)
+    if isinstance(plant, Plant):
+        if threads is not None:
+            raise MistakeError("'threads' is for simulations", hint="leave it out")
+        return _with_plant(described, plant, seed, settings, changes, folder, listener)
+    if plant is not None:
+        if not callable(plant):
+            raise MistakeError(
+                f"'plant' cannot be a {type(plant).__name__}", hint="a function f(x, u), or an object with run(controller, measure_at)"
+            )
+        described = described.with_plant(plant)
+    try:
+        answer = _ocorl.run(
+            described, seed=seed, settings=settings, set=changes, out=folder, threads=threads, hear=listener
+        )
+    except Exception as error:
+        ours = type(error).__module__.startswith("ocorl")
+        if not ours and folder is not None and hasattr(error, "add_note"):
+            error.add_note(f"nothing was told of the episode that was under way; '{folder}' goes on where it was")
+        raise
+    return Result(answer)
+
+
+def _with_plant(
+    system: System,
+    plant: Plant,
+    seed: int,
+    settings: str,
+    changes: dict[str, object],
+    out: str | None,
+    listener: _Listener,
+) -> Result:
+    """Learns on a plant of somebody's own: a study that is asked and told here."""
+    begin = time.monotonic()
+    with ExitStack() as stack:
+        folder = out if out is not None else stack.enter_context(tempfile.TemporaryDirectory(prefix="ocorl-"))
+        study = stack.enter_context(
+            Study.open_or_create(folder, system, seed=seed, settings=settings, set=changes)
+        )
+        created = study.created
+        how = created["settings"]
+        listener(
+            "text",
+            f"{system.name}: {len(system.states)} states, {len(system.controls)} inputs, horizon {system.horizon:g}, "
+            f"{how['episodes']} episodes x {how['measurements']} measurements, strategy {how['strategy']}, "
+            f"explore {how['explore']}, seed {seed}, on a plant of its own\n"
+            f"{'episode':>8}{'cost':>12}{'planned':>12}{'measured':>10}\n",
+        )
+        for over in study.episodes:
+            listener("text", _row(over))
+        while (plan := study.ask(lambda event: listener("event", event))) is not None:
+            run_episode(study, plan, plant)
+            over = study.episodes[plan.episode]
+            listener("event", {"event": "episode", "record": over})
+            listener("text", _row(over))
+        result = _kept(system, study, seed, out, time.monotonic() - begin)
+    listener("text", f"done in {result.seconds:.1f} s    final cost {result.final_cost:.4f}\n")
+    return result
+
+
+def _row(episode: Mapping[str, Any]) -> str:
+    def number(value: float | None) -> str:
+        return "-" if value is None else f"{value:.4f}"
+
+    flag = "" if episode["status"] == "complete" else f"  {episode['status']}"
+    cells = f"{episode['episode']:>8}{number(episode['cost']):>12}{number(episode['planned_cost']):>12}"
+    return f"{cells}{episode['measured']:>10}{flag}\n"
+
+
+def _kept(system: System, study: Study, seed: int, out: str | None, seconds: float) -> Result:
+    """What a study came to, as a result."""
+    told = study.measurements()
+    numbers, starts = np.asarray(told["episode"]), np.asarray(told["start"])
+    scale = system.table_scale
+    episodes: list[dict[str, Any]] = []
+    for over in study.episodes:
+        if over["status"] == "pending":
+            continue
+        plan, legs = study.plan(over["episode"]), []
+        for leg in range(plan.legs):
+            here = (numbers == over["episode"]) & (starts == leg)
+            dots = told["x_dot"][here]
+            table = plan.leg_table(leg)
+            legs.append(
+                {
+                    "outcome": over["outcome"],
+                    "t": told["t"][here],
+                    "x": told["x"][here],
+                    "u": told["u"][here],
+                    "costs": np.full(int(here.sum()), np.nan),
+                    "measured_t": told["t"][here],
+                    "measured_x": told["x"][here],
+                    "measured_u": told["u"][here],
+                    "measured_x_dot": None if np.isnan(dots).any() else dots,
+                    "plan": None
+                    if over["planned_cost"] is None
+                    else {
+                        "t": np.array(table["times"]),
+                        "x": np.array(table["states"]),
+                        "u": np.array(table["controls"]),
+                        "measure_at": np.array(table["measure_at"]),
+                    },
+                }
+            )
+        record = {
+            "episode": over["episode"],
+            "cost": None if over["cost"] is None else scale * over["cost"],
+            "planned_cost": None if over["planned_cost"] is None else scale * over["planned_cost"],
+            "measurement_times": told["t"][numbers == over["episode"]].tolist(),
+            "measurements": int((numbers <= over["episode"]).sum()),
+            "outcome": over["outcome"],
+        }
+        episodes.append({"record": record, "legs": legs})
+    return Result(
+        {
+            "system": system.name,
+            "title": system.title,
+            "seed": seed,
+            "states": system.states,
+            "controls": system.controls,
+            "state_units": system.state_units,
+            "control_units": system.control_units,
+            "time_unit": system.time_unit,
+            "horizon": system.horizon,
+            "table_scale": scale,
+            "settings": study.created["settings"],
+            "known": None,
+            "paper": None,
+            "folder": out,
+            "seconds": seconds,
+            "episodes": episodes,
+        }
+    )
+
+
+def optimal(
+    system: str | os.PathLike[str] | _ocorl.System,
+    *,
+    intervals: int = 400,
+    holds: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Optimal:
+    """The best control of a system whose equations are known: what learning can come to at most.
+
+    >>> import ocorl
+    >>> best = ocorl.optimal("pendulum")
+    >>> round(best.cost, 2), best.x.shape
+    (20.16, (1001, 2))
+    """
+    answer = _ocorl.optimal(as_system(system), intervals=intervals, holds=holds, seed=seed, threads=threads)
+    return Optimal(**answer)
+
+
+def plan(
+    system: str | os.PathLike[str] | _ocorl.System | GpDynamics,
+    *,
+    cost: Quadratic | str | None = None,
+    x0: Any = None,
+    horizon: float | None = None,
+    limits: Any = None,
+    explore: str = "mean",
+    intervals: int = 200,
+    random_starts: int = 3,
+    max_iterations: int = 200,
+    seed: int = 0,
+    task: str | os.PathLike[str] | _ocorl.System | None = None,
+) -> _ocorl.Plan:
+    """The planner on its own: the least cost on a system's equations, or on what a fitted model believes of them.
+
+    Of a model, ``cost``, ``x0`` and ``horizon`` say what is wanted (states are called x0, x1, ..., inputs u0, u1, ...), and ``limits``
+    are (low, high) of each input; or ``task`` is a system whose task it is. ``explore`` is ``mean`` or ``optimistic``.
+
+    >>> import ocorl
+    >>> best = ocorl.plan("pendulum", intervals=100)
+    >>> round(best.planned_cost, 1), best.outcome
+    (20.2, 'converged')
+    >>> controller = best.controller()
+    >>> controller(0.0, best.x0).shape
+    (1,)
+    """
+    from ._model import GpDynamics
+
+    model = None
+    if isinstance(system, GpDynamics):
+        model = system.fitted()
+        described = as_system(task) if task is not None else system.task(cost, x0, horizon, limits)
+    else:
+        described = as_system(system)
+        if cost is not None:
+            raise MistakeError("the cost of a system is its own", hint="describe another system, or plan on a model")
+    return _ocorl.plan(
+        described,
+        model=model,
+        explore=explore,
+        x0=x0,
+        horizon=horizon,
+        intervals=intervals,
+        random_starts=random_starts,
+        max_iterations=max_iterations,
+        seed=seed,
+    )
+
+
+def report(folder: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> str:
+    """Writes the report of the study in a folder; returns where it is."""
+    return _ocorl.report(os.fspath(folder), None if path is None else os.fspath(path))

@@ -1,0 +1,238 @@
+"""Studies: ask, run, tell; for days, across crashes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _ocorl
+from ._errors import MistakeError
+from ._figure import Figure
+from ._frames import Table, Tabular, columns
+from ._system import as_system
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Path = "str | os.PathLike[str]"
+
+
+def chosen(
+    set: Mapping[str, object] | None,
+    strategy: str | None,
+    explore: str | None,
+    episodes: int | None,
+    measurements: int | None,
+) -> dict[str, object]:
+    """Settings in the order in which they count."""
+    more = {"strategy": strategy, "explore": explore, "episodes": episodes, "measurements": measurements}
+    return {**(set or {}), **{path: value for path, value in more.items() if value is not None}}
+
+
+class Study(_ocorl.Study, Tabular):
+    """A learner with a memory on disk. Ask for a plan, run it, tell what was measured; today, tomorrow, from another process.
+
+    >>> import ocorl, tempfile, numpy as np
+    >>> folder = tempfile.mkdtemp()
+    >>> with ocorl.Study.create(folder, "pendulum", episodes=2) as study:
+    ...     plan = study.ask()                          # the same plan again after a crash
+    ...     again = study.ask()
+    ...     t = plan.measure_at
+    ...     x = np.tile(plan.x0, (len(t), 1))           # ... run it, measure ...
+    ...     receipt = study.tell(plan, t=t, x=x, x_dot=np.zeros_like(x), u=np.zeros((len(t), 1)))
+    ...     plan.text == again.text, receipt["stored"], study.done
+    (True, 10, False)
+
+    Make one with :meth:`create`, :meth:`open` or :meth:`open_or_create`. It holds its folder until it is closed: use it
+    in a ``with`` block, or call :meth:`close`. Threads may share it: they are served one after the other.
+    """
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | os.PathLike[str],
+        system: str | os.PathLike[str] | _ocorl.System,
+        *,
+        seed: int = 0,
+        settings: str = "default",
+        set: Mapping[str, object] | None = None,
+        strategy: str | None = None,
+        explore: str | None = None,
+        episodes: int | None = None,
+        measurements: int | None = None,
+        price_measurement: float = 0.0,
+        price_episode: float = 0.0,
+        budget: float | None = None,
+    ) -> Self:
+        """Begins a study of a system in a folder where there is none."""
+        changes = chosen(set, strategy, explore, episodes, measurements)
+        return super().__new__(
+            cls,
+            "create",
+            os.fspath(folder),
+            as_system(system),
+            seed=seed,
+            settings=settings,
+            set=changes,
+            prices=(price_measurement, price_episode, budget),
+        )
+
+    @classmethod
+    def open(
+        cls, folder: str | os.PathLike[str], *, read_only: bool = False, episodes: int | None = None
+    ) -> Self:
+        """Opens the study in a folder, to go on or only to look; ``episodes`` in all, instead of as many as it began with."""
+        return super().__new__(cls, "look" if read_only else "open", os.fspath(folder), episodes=episodes)
+
+    @classmethod
+    def open_or_create(
+        cls,
+        folder: str | os.PathLike[str],
+        system: str | os.PathLike[str] | _ocorl.System | None = None,
+        *,
+        seed: int = 0,
+        settings: str = "default",
+        set: Mapping[str, object] | None = None,
+        strategy: str | None = None,
+        explore: str | None = None,
+        episodes: int | None = None,
+        measurements: int | None = None,
+        price_measurement: float = 0.0,
+        price_episode: float = 0.0,
+        budget: float | None = None,
+    ) -> Self:
+        """Goes on with the study in a folder, or begins it. One that is there must be of the same system, settings and seed."""
+        changes = chosen(set, strategy, explore, episodes, measurements)
+        return super().__new__(
+            cls,
+            "continue",
+            os.fspath(folder),
+            None if system is None else as_system(system),
+            seed=seed,
+            settings=settings,
+            set=changes,
+            prices=(price_measurement, price_episode, budget),
+        )
+
+    def __new__(cls, *_args: Any, **_options: Any) -> Self:
+        raise MistakeError(
+            "a study is created or opened",
+            hint="ocorl.Study.create(folder, system), ocorl.Study.open(folder), ocorl.Study.open_or_create(folder, system)",
+        )
+
+    def ask(self, callback: Callable[[dict[str, Any]], object] | None = None) -> _ocorl.Plan | None:  # type: ignore[override]
+        """The next plan; the same one until its episode is over; None when the study is.
+
+        ``callback`` receives every event as a dictionary. Ctrl-C leaves at once, and nothing is lost."""
+
+        def hear(kind: str, contents: Any) -> None:
+            if callback is not None and kind == "event":
+                callback(contents)
+
+        return super().ask(hear)
+
+    def tell(  # type: ignore[override]
+        self,
+        plan: _ocorl.Plan | int | None = None,
+        *,
+        t: Any,
+        x: Any,
+        u: Any,
+        x_dot: Any = None,
+        start: int = 0,
+        cost: float | None = None,
+        outcome: str | None = None,
+        more: bool = False,
+        correct: bool = False,
+        source: str = "python",
+    ) -> dict[str, Any]:
+        """Keeps what was measured, row by row; when this returns, it is on disk.
+
+        ``plan`` is the plan that was run, or the number of its episode; none: the pending one. ``more``: the episode is
+        not over, more will come. ``correct``: what was told of the episode before is replaced. Without ``x_dot`` it is
+        learned from states alone. What became of it comes back: how many are new, on time, late, missed; warnings."""
+        if more and correct:
+            raise MistakeError("'more' and 'correct' contradict each other")
+        how = "more" if more else "correct" if correct else "whole"
+        episode = plan.episode if isinstance(plan, _ocorl.Plan) else plan
+        return super().tell(
+            episode, t, x, u, x_dot, start=start, cost=cost, outcome=outcome, how=how, source=source
+        )
+
+    def tell_file(  # type: ignore[override]
+        self,
+        path: str | os.PathLike[str],
+        plan: _ocorl.Plan | int | None = None,
+        *,
+        more: bool = False,
+        correct: bool = False,
+    ) -> dict[str, Any]:
+        """The same from a file: CSV with the columns t, states, inputs, states_dot; or JSON."""
+        how = "more" if more else "correct" if correct else "whole"
+        episode = plan.episode if isinstance(plan, _ocorl.Plan) else plan
+        return super().tell_file(os.fspath(path), episode, how=how)
+
+    def import_(self, path: Any = None, *, t: Any = None, x: Any = None, u: Any = None, x_dot: Any = None) -> int:  # type: ignore[override]
+        """Learns from old logs too, from a file or from arrays; how many measurements are new."""
+        if path is not None:
+            return super().import_file(os.fspath(path))
+        return super().import_(t, x, u, x_dot)
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Writes the report, one HTML file that needs no network; returns where it is: ``report/index.html`` in its folder."""
+        return _ocorl.report(self.folder, None if path is None else os.fspath(path))
+
+    def plot(self, what: str = "cost", episode: int | None = None) -> Figure:
+        """A picture of the study (``cost``, ``regret``, ``times``, ...), or of one of its episodes (``states``, ``phase``, ...)."""
+        exhibits = _ocorl.exhibits(self.folder, episode)
+        for name, title, _, svg, csv in exhibits:
+            if name == what:
+                return Figure(title, svg, csv)
+        names = ", ".join(name for name, *_ in exhibits) or "none yet"
+        raise MistakeError(f"no plot '{what}'", hint=f"there are: {names}")
+
+    def to_dict(self, table: str = "measurements") -> Table:
+        """A table as a dictionary of arrays: ``measurements`` or ``episodes``."""
+        if table in ("", "measurements"):
+            told, created = self.measurements(), self.created
+            states, controls = created["states"], created["controls"]
+            return {
+                "episode": np.asarray(told["episode"]),
+                "t": told["t"],
+                **columns(states, told["x"]),
+                **columns(controls, told["u"]),
+                **columns(states, told["x_dot"], "_dot"),
+                "asked_t": told["asked_t"],
+                "used": np.asarray(told["used"], dtype=bool),
+            }
+        if table == "episodes":
+            each = self.episodes
+            keys = ["episode", "status", "outcome", "cost", "planned_cost", "measured", "asked"]
+            numeric = {"cost", "planned_cost"}
+            return {
+                key: np.array(
+                    [np.nan if key in numeric and episode[key] is None else episode[key] for episode in each]
+                )
+                for key in keys
+            }
+        raise MistakeError(f"no table '{table}'", hint="there are: measurements, episodes")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Study('{self.folder}')"
+
+    def _repr_html_(self) -> str:
+        from ._html import study
+
+        return study(self)

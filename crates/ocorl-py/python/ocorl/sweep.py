@@ -1,0 +1,356 @@
+"""Sweeps: many runs, on the threads of this machine or on a Ray cluster, with the same table either way.
+
+A grid (a TOML file) is a list of cells; a cell is a system, settings and a seed. Cells are moved as JSON text, run with one thread each, and
+what they came to is kept by the driver alone, in one database, as it comes in. Stopped at any moment and called again, a sweep goes on
+where it was.
+
+>>> import tempfile
+>>> grid = {"systems": ["glucose-in-blood"], "seeds": 2, "set": {"episodes": 1}}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     done = sweep(grid, out=folder, quiet=True)
+...     again = sweep(grid, out=folder, quiet=True)
+>>> len(done.cells), again.ran
+(2, 0)
+
+From a shell: ``python -m ocorl.sweep grid.toml``, or with ``--ray auto`` on the cluster this machine belongs to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from . import _ocorl
+from ._errors import MistakeError, OcorlError, WorkersError
+from ._system import _toml
+
+__all__ = ["Backend", "Done", "Lost", "SweepResult", "WorkersError", "drive", "main", "sweep"]
+
+#: Beyond its budget a cell has this share of it and these seconds more to end by itself.
+_GRACE = (1.5, 60.0)
+#: How often the clock is looked at, in seconds.
+_TICK = 0.2
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a cell came to: its result as the program writes it, and what it took, in seconds."""
+
+    result: str
+    cpu: float = 0.0
+    wall: float = 0.0
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Why a cell did not come back: its worker died, its node is gone, or it raised.
+
+    With `again` it is worth another try; what a cell does wrong it would do wrong again.
+    """
+
+    reason: str
+    again: bool = True
+
+
+class Backend(Protocol):
+    """Whoever runs cells somewhere: Ray, or a pretended cluster in a test."""
+
+    #: How many cells to have under way.
+    slots: int
+
+    def check(self, version: str) -> None:
+        """Raises :class:`WorkersError` unless every worker has this version of `ocorl`. Called once, before any work."""
+
+    def submit(self, cell: str, budget: float | None) -> Any:
+        """Begins a cell, which may take `budget` seconds, and returns a handle of it (hashable)."""
+
+    def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Done | Lost]]:
+        """The handles that have ended by now, each with what became of it."""
+
+    def cancel(self, handle: Any) -> None:
+        """Gives a cell up; nothing will be heard of it."""
+
+    def close(self) -> None:
+        """Nobody needs it any more."""
+
+
+def drive(
+    cells: Sequence[str],
+    backend: Backend,
+    keep: Callable[[int, Done], None],
+    *,
+    retries: int = 3,
+    budget: float | None = None,
+    progress: Callable[[int, str], None] = lambda index, words: None,
+) -> None:
+    """Runs every cell and hands what each came to to `keep`, once, in the order in which they end.
+
+    A cell whose worker is lost is tried again, at most `retries` times; then it has failed, with the reason in its result. A cell that is over
+    its budget ends by itself; one that does not is given up.
+    """
+    waiting = deque(range(len(cells)))
+    tries = [0] * len(cells)
+    running: dict[Any, tuple[int, float]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < max(1, backend.slots):
+                index = waiting.popleft()
+                tries[index] += 1
+                running[backend.submit(cells[index], budget)] = (index, time.monotonic())
+            for handle, ended in backend.wait(list(running), _TICK):
+                if handle not in running:
+                    continue  # nobody waits for it any more
+                index, _ = running.pop(handle)
+                if isinstance(ended, Done):
+                    keep(index, ended)
+                    progress(index, "done")
+                elif ended.again and tries[index] <= retries:
+                    waiting.append(index)
+                    progress(index, f"lost ({ended.reason}), try {tries[index] + 1} of {retries + 1}")
+                else:
+                    times = f" ({tries[index]} times)" if tries[index] > 1 else ""
+                    keep(index, Done(failed(cells[index], ended.reason + times)))
+                    progress(index, f"failed: {ended.reason}")
+            if budget is not None:
+                # A cell may have waited for another one on its worker first.
+                late = time.monotonic() - budget * (1.0 + _GRACE[0]) - _GRACE[1]
+                for handle, (index, begin) in list(running.items()):
+                    if begin < late:
+                        backend.cancel(handle)
+                        del running[handle]
+                        keep(index, Done(failed(cells[index], f"out of time: it took more than {budget:g} s")))
+                        progress(index, "failed: out of time")
+    finally:
+        for handle in running:
+            backend.cancel(handle)
+
+
+def failed(cell: str, reason: str) -> str:
+    """The result of a cell that did not come to its end, as the program writes it."""
+    version, why = json.dumps(_ocorl.__version__), json.dumps(reason, ensure_ascii=False)
+    return f'{{"cell":{cell},"version":{version},"failure":{why},"known":null,"episodes":[]}}'
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep gave: a document for each cell, in the order of the grid."""
+
+    #: Where it is kept.
+    folder: Path
+    #: One for each cell: ``cell``, ``failure``, ``known``, ``episodes``.
+    cells: list[dict[str, Any]]
+    #: How many cells were run now; the others were finished before.
+    ran: int
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The cells that did not come to their end."""
+        return [cell for cell in self.cells if cell["failure"] is not None]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a cell: what was set, the final cost, and why there is none."""
+        rows = []
+        for result in self.cells:
+            cell, ended = result["cell"], result["failure"] is None and result["episodes"]
+            rows.append(
+                {"system": cell["system"], "settings": cell["settings"], **cell["set"], "seed": cell["seed"]}
+                | {"final_cost": result["episodes"][-1]["cost"] if ended else None}
+                | {"optimum": (result["known"] or {}).get("continuous"), "failure": result["failure"]}
+            )
+        return rows
+
+    def to_pandas(self) -> Any:
+        """`rows` as a data frame of pandas."""
+        return import_module("pandas").DataFrame(self.rows())
+
+    def table(self) -> str:
+        """Mean and spread of the final costs over the seeds, a line for each combination."""
+        groups: dict[str, list[dict[str, Any]]] = {}
+        for result in self.cells:
+            cell = result["cell"]
+            changes = [f"{path} = {value}" for path, value in cell["set"].items()]
+            if cell["settings"] != "default":
+                changes.insert(0, f"{cell['settings']} settings")
+            groups.setdefault(", ".join([cell["system"], *changes]), []).append(result)
+        lines = []
+        for name, results in groups.items():
+            costs = [r["episodes"][-1]["cost"] for r in results if r["failure"] is None and r["episodes"]]
+            words = "no result" if not costs else f"{statistics.fmean(costs):.4g}"
+            if len(costs) > 1:
+                words += f" +- {statistics.stdev(costs):.2g}"
+            lost = len(results) - len(costs)
+            seeds = "1 seed" if len(costs) == 1 else f"{len(costs)} seeds"
+            lines.append(f"{name}: {words} ({seeds}{f', {lost} failed' if lost else ''})")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        lost = len(self.failed)
+        return f"<sweep of {len(self.cells)} cells in '{self.folder}'{f', {lost} failed' if lost else ''}>"
+
+
+def sweep(
+    grid: str | os.PathLike[str] | Mapping[str, Any],
+    backend: str | Backend = "threads",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    address: str | None = None,
+    jobs: int | None = None,
+    retries: int = 3,
+    again: bool = False,
+    quiet: bool = False,
+) -> SweepResult:
+    """Runs the cells of a grid that are not finished yet.
+
+    Args:
+        grid: A TOML file, its text, the same as a dictionary, or the name of a grid that comes with the program, as ``"table1"``.
+        backend: ``"threads"``, ``"ray"``, or something that can do the same (see :class:`Backend`).
+        out: Folder of the sweep; by default ``sweeps/`` and the name of the file.
+        address: Of a Ray cluster; ``"auto"`` is the one this machine belongs to. Without it Ray is started here, on this machine alone.
+        jobs: Cells at a time; by default as many as there are processors.
+        retries: How often a cell is tried again whose worker was lost.
+        again: Also run the cells that failed before.
+        quiet: Say nothing.
+
+    Raises:
+        WorkersError: A worker has no `ocorl`, or another version.
+        MistakeError: The grid is not one.
+    """
+    described, name = _grid(grid)
+    folder = Path(out) if out is not None else Path("sweeps") / name
+    cells, budget = described.cells, described.budget
+    kept = _ocorl.Sweep(str(folder), described)
+    todo = kept.todo(again)
+    say: Callable[[str], None] = (lambda words: None) if quiet else lambda words: print(words, file=sys.stderr, flush=True)
+    say(f"{len(cells)} cells, {len(cells) - len(todo)} already done, {len(todo)} to run")
+    ended = 0
+
+    def progress(index: int, words: str) -> None:
+        cell = json.loads(cells[index])
+        say(f"[{ended}/{len(todo)}] {cell['system']}, seed {cell['seed']}: {words}")
+
+    if isinstance(backend, str) and backend == "threads":
+        if address is not None:
+            raise MistakeError("an address is for backend='ray'")
+
+        def hear(kind: str, index: int, contents: str) -> None:
+            nonlocal ended
+            if kind == "ended":
+                ended += 1
+                failure = json.loads(contents)["failure"]
+                progress(index, "done" if failure is None else f"failed: {failure}")
+
+        kept.run(todo, jobs=jobs, budget=budget, hear=hear)
+    elif todo:
+        runner = _backend(backend, address, jobs)
+        try:
+            runner.check(_ocorl.__version__)
+            kept.begins()
+
+            def keep(place: int, done: Done) -> None:
+                nonlocal ended
+                kept.keep(todo[place], done.result, done.cpu, done.wall)
+                ended += 1
+
+            cells_to_run = [cells[index] for index in todo]
+            speak = lambda place, words: progress(todo[place], words)  # noqa: E731
+            drive(cells_to_run, runner, keep, retries=retries, budget=budget, progress=speak)
+        finally:
+            runner.close()
+    where = backend if isinstance(backend, str) else type(backend).__name__
+    kept.save(f"ocorl.sweep, {where}", f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
+    results = [kept.result(index) for index in range(len(cells))]
+    return SweepResult(folder, [json.loads(result) for result in results if result is not None], len(todo))
+
+
+def _backend(backend: str | Backend, address: str | None, jobs: int | None) -> Backend:
+    if not isinstance(backend, str):
+        return backend
+    if backend == "ray":
+        from ._ray import Ray
+
+        return Ray(address, jobs)
+    raise MistakeError(f"no back end '{backend}'; there are: threads, ray")
+
+
+def _grid(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[_ocorl.Grid, str]:
+    """A grid, and a name for its folder."""
+    if isinstance(grid, Mapping):
+        text = "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in grid.items())
+        return _ocorl.Grid(text, "grid"), "sweep"
+    if isinstance(grid, str) and "\n" in grid:
+        return _ocorl.Grid(grid, "grid"), "sweep"
+    path = Path(grid)
+    if str(grid) in _ocorl.studies() and not path.exists():
+        return _ocorl.Grid.study(str(grid)), str(grid)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        names = ", ".join(_ocorl.studies())
+        raise MistakeError(f"cannot read the grid '{path}': {error.strerror}", hint=f"with the program come: {names}") from error
+    return _ocorl.Grid(text, str(path)), path.stem
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """``python -m ocorl.sweep``; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ocorl.sweep",
+        description="Runs the cells of a grid on this machine or on a Ray cluster.",
+        epilog="Stopped at any moment and called again, it goes on where it was.",
+    )
+    parser.add_argument("grid", help="TOML file of a grid, or the name of one that comes with the program, as table1")
+    parser.add_argument("--out", metavar="DIR", help="folder of the sweep [sweeps/ and the name of the grid]")
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="use Ray: 'auto' or an address for a cluster, 'local' to start it here"
+    )
+    parser.add_argument("--jobs", type=int, metavar="J", help="cells at a time [all processors]")
+    parser.add_argument("--retries", type=int, default=3, metavar="N", help="tries after a lost worker [3]")
+    parser.add_argument("--again", action="store_true", help="run failed cells again")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a cell failed")
+    parser.add_argument("-q", "--quiet", action="store_true", help="only the table")
+    given = parser.parse_args(arguments)
+    try:
+        result = sweep(
+            given.grid,
+            "threads" if given.ray is None else "ray",
+            out=given.out,
+            address=None if given.ray in (None, "local") else given.ray,
+            jobs=given.jobs,
+            retries=given.retries,
+            again=given.again,
+            quiet=given.quiet,
+        )
+    except OcorlError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; what is finished is kept, the same command goes on", file=sys.stderr)
+        return 130
+    print(result.table())
+    for cell in result.failed:
+        print(f"failed: {cell['cell']['system']}, seed {cell['cell']['seed']}: {cell['failure']}", file=sys.stderr)
+    return 1 if given.strict and result.failed else 0
+
+
+class _Callable(ModuleType):
+    """`ocorl.sweep` is a function to most, and this module to those who import it: it is called like the function."""
+
+    def __call__(self, *arguments: Any, **settings: Any) -> SweepResult:
+        return sweep(*arguments, **settings)
+
+
+sys.modules[__name__].__class__ = _Callable
+
+if __name__ == "__main__":
+    sys.exit(main())

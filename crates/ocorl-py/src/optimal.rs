@@ -1,0 +1,61 @@
+//! `optimal`: the best control of a system whose equations are known.
+
+use crate::arrays::{blocks, vector};
+use crate::errors::{Failure, guard};
+use crate::function::Called;
+use crate::system::System;
+use crate::work::{self, How};
+use ocorl::baseline::{self, BaselineSettings};
+use ocorl::simulate::Trajectory;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Moments of the best run that are given out.
+const MOMENTS: usize = 1001;
+
+/// What is possible with the true equations, in the units of the paper's table.
+#[pyfunction]
+#[pyo3(signature = (system, *, intervals=400, holds=None, seed=0, threads=None))]
+pub(crate) fn optimal<'py>(
+    py: Python<'py>,
+    system: &Bound<'py, System>,
+    intervals: usize,
+    holds: Option<usize>,
+    seed: u64,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    guard(py, "optimal", || {
+        let source = system.get().source.clone();
+        if !source.has_equations() {
+            return Err(source.without_equations());
+        }
+        for (what, value, most) in [("intervals", Some(intervals), 10_000), ("holds", holds, 1_000)] {
+            if let Some(value) = value.filter(|value| !(1..=most).contains(value)) {
+                let message = format!("'{what}' must be between 1 and {most}, not {value}");
+                return Err(Failure::mistake(message).into());
+            }
+        }
+        let how = How { threads, ..How::at("optimal") };
+        let (benchmark, found) = work::quietly(py, how, move |desk| {
+            let (system, called) = source.whole(&desk.cancel);
+            let Some(benchmark) = system.truth else { return Err(source.without_equations()) };
+            let period = benchmark.settings.tracking_period;
+            let settings = BaselineSettings { intervals, holds, seed, period, ..BaselineSettings::default() };
+            let found = baseline::all(&benchmark, &settings);
+            // What the function itself raised comes first.
+            called.as_ref().map_or(Ok(()), Called::trouble)?;
+            Ok((benchmark, found?))
+        })?;
+        let (dict, scale) = (PyDict::new(py), benchmark.table_scale());
+        let best = Trajectory::of(&found.continuous.open_loop, MOMENTS);
+        dict.set_item("system", &*benchmark.name)?;
+        dict.set_item("cost", scale * found.continuous.open_loop.cost())?;
+        dict.set_item("tracked", scale * found.continuous.tracked.cost())?;
+        dict.set_item("held", scale * found.held.cost)?;
+        dict.set_item("holds", found.held.plan.controls.len())?;
+        dict.set_item("t", vector(py, &best.times))?;
+        dict.set_item("x", blocks(py, &best.states)?)?;
+        dict.set_item("u", blocks(py, &best.controls)?)?;
+        Ok(dict)
+    })
+}

@@ -1,0 +1,513 @@
+//! `Plan`, `Controller`, and the planner on its own.
+
+use crate::arrays::{list, matrices, table, vector};
+use crate::errors::{Answer, Failure, guard};
+use crate::function::Called;
+use crate::model::Model;
+use crate::system::System;
+use crate::values::document;
+use crate::work::{self, How, lock};
+use numpy::{PyArray1, PyArray2, PyArray3};
+use ocorl::explore::Exploration;
+use ocorl::model::StatisticalModel;
+use ocorl::plan::{
+    ForwardPass, Outcome, Plan as Found, Problem, Settings, Start, Transcription, best_of, uniform_grid,
+};
+use ocorl::random::Stream;
+use ocorl::system::{Bounds, Cost, Dynamics, Task};
+use ocorl::track::Reference;
+use ocorl_study::control::{self, Deadline, Effort, ITERATIONS, Status};
+use ocorl_study::plan_file::{FORMAT, LegTable, Limits, Named, PlanFile, VERSION};
+use ocorl_study::system::System as Described;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What is to be done in an episode: `plan.json`.
+#[pyclass(frozen, module = "ocorl._ocorl")]
+pub(crate) struct Plan {
+    pub(crate) file: Arc<PlanFile>,
+    /// How the search for it ended, if it was made by the planner on its own.
+    outcome: Option<&'static str>,
+}
+
+impl Plan {
+    /// As a study has it.
+    pub(crate) fn new(file: Arc<PlanFile>) -> Self {
+        Plan { file, outcome: None }
+    }
+
+    fn leg(&self, number: usize) -> Answer<&LegTable> {
+        Ok(control::leg(&self.file, number)?)
+    }
+
+    fn first(&self) -> &LegTable {
+        // A plan without legs is never read or made.
+        &self.file.legs[0]
+    }
+}
+
+#[pymethods]
+impl Plan {
+    /// Reads `plan.json`.
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
+        guard(py, "Plan.parse", || Ok(Plan::new(Arc::new(PlanFile::parse(text, "plan.json")?))))
+    }
+
+    #[getter]
+    fn study(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "Plan.study", || Ok(self.file.study.clone()))
+    }
+
+    #[getter]
+    fn system(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "Plan.system", || Ok(self.file.system.clone()))
+    }
+
+    #[getter]
+    fn episode(&self, py: Python<'_>) -> PyResult<usize> {
+        guard(py, "Plan.episode", || Ok(self.file.episode))
+    }
+
+    #[getter]
+    fn states(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "Plan.states", || Ok(self.file.states.iter().map(|q| q.name.clone()).collect()))
+    }
+
+    #[getter]
+    fn controls(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "Plan.controls", || Ok(self.file.controls.iter().map(|q| q.name.clone()).collect()))
+    }
+
+    /// How many runs it has, one for each initial state.
+    #[getter]
+    fn legs(&self, py: Python<'_>) -> PyResult<usize> {
+        guard(py, "Plan.legs", || Ok(self.file.legs.len()))
+    }
+
+    #[getter]
+    fn horizon(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "Plan.horizon", || Ok(self.file.horizon))
+    }
+
+    #[getter]
+    fn valid_for(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "Plan.valid_for", || Ok(self.file.valid_for))
+    }
+
+    #[getter]
+    fn period(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "Plan.period", || Ok(self.file.period))
+    }
+
+    #[getter]
+    fn lower<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Plan.lower", || Ok(vector(py, &self.file.limits.bounds().lower)))
+    }
+
+    #[getter]
+    fn upper<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Plan.upper", || Ok(vector(py, &self.file.limits.bounds().upper)))
+    }
+
+    #[getter]
+    fn safe_control<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Plan.safe_control", || Ok(vector(py, &self.file.safe_control)))
+    }
+
+    /// Where the run begins.
+    #[getter]
+    fn x0<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Plan.x0", || Ok(vector(py, &self.first().initial_state)))
+    }
+
+    #[getter]
+    fn t<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Plan.t", || Ok(vector(py, &self.first().times)))
+    }
+
+    #[getter]
+    fn x<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        guard(py, "Plan.x", || Ok(table(py, &self.first().states, self.file.states.len())?))
+    }
+
+    #[getter]
+    fn u<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        guard(py, "Plan.u", || Ok(table(py, &self.first().controls, self.file.controls.len())?))
+    }
+
+    #[getter]
+    fn gains<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        guard(py, "Plan.gains", || {
+            let all: Vec<f64> = self.first().gains.iter().flatten().flatten().copied().collect();
+            Ok(matrices(py, &all, self.file.controls.len(), self.file.states.len())?)
+        })
+    }
+
+    #[getter]
+    fn measure_at<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Plan.measure_at", || Ok(vector(py, &self.first().measure_at)))
+    }
+
+    /// The strategy that decides further times on the way; none if all are known.
+    #[getter]
+    fn rule(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        guard(py, "Plan.rule", || Ok(self.first().rule.as_ref().map(|rule| rule.strategy.clone())))
+    }
+
+    #[getter]
+    fn planned_cost(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        guard(py, "Plan.planned_cost", || Ok(self.first().planned_cost))
+    }
+
+    /// How the search for it ended; none of a plan that a study asked for.
+    #[getter]
+    fn outcome(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        guard(py, "Plan.outcome", || Ok(self.outcome))
+    }
+
+    /// `plan.json`.
+    #[getter]
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "Plan.text", || Ok(self.file.text()))
+    }
+
+    /// One of its runs in numbers.
+    #[pyo3(signature = (number=0))]
+    fn leg_table<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyAny>> {
+        guard(py, "Plan.leg_table", || Ok(document(py, self.leg(number)?)?))
+    }
+
+    /// u = controller(t, x): finite, within limits, safe after `valid_for`. With `mpc` it solves anew at every call, as long as it takes, or
+    /// no longer than `budget` seconds.
+    #[pyo3(signature = (leg=0, *, mpc=false, budget=None))]
+    fn controller(&self, py: Python<'_>, leg: usize, mpc: bool, budget: Option<f64>) -> PyResult<Controller> {
+        guard(py, "Plan.controller", || {
+            let patience = match budget {
+                None => PATIENCE,
+                Some(seconds) => {
+                    Duration::try_from_secs_f64(seconds).ok().filter(|budget| !budget.is_zero()).ok_or_else(
+                        || Failure::mistake(format!("'budget' is {seconds} s; it must be positive")),
+                    )?
+                }
+            };
+            let file = self.file.clone();
+            work::quietly(py, How::at("Plan.controller"), move |_| Controller::new(&file, leg, mpc, patience))
+        })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let py = slf.py();
+        guard(py, "Plan.__reduce__", || Ok((slf.get_type().getattr("parse")?, (slf.get().file.text(),))))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "Plan.__repr__", || {
+            let PlanFile { system, episode, horizon, .. } = &*self.file;
+            let cost =
+                self.first().planned_cost.map_or(String::new(), |cost| format!(", planned cost {cost:.4}"));
+            Ok(format!(
+                "Plan({system}, episode {episode}, horizon {horizon}, {} measurements{cost})",
+                self.file.asked()
+            ))
+        })
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        guard(py, "Plan._repr_html_", || Ok(py.import("ocorl._html")?.getattr("plan")?.call1((slf,))?))
+    }
+}
+
+/// A solver without a budget is given up after this.
+const PATIENCE: Duration = Duration::from_hours(1);
+
+/// From time and state to a control.
+#[pyclass(frozen, module = "ocorl._ocorl")]
+pub(crate) struct Controller {
+    file: Arc<PlanFile>,
+    leg: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    inner: control::Controller,
+    last: Option<Status>,
+}
+
+impl Controller {
+    fn new(file: &Arc<PlanFile>, leg: usize, mpc: bool, budget: Duration) -> Answer<Self> {
+        let settings = control::Settings { budget, ..control::Settings::of(file) };
+        let mut inner = control::Controller::new(file, leg)?.with_settings(settings);
+        let make = if mpc { control::solvers(file, ITERATIONS)? } else { None };
+        if let Some(make) = make {
+            let reference = control::reference(file, leg)?;
+            inner = inner.with_solver(Box::new(Deadline::new(reference, Effort::default(), make)));
+            inner.warm_up(PATIENCE);
+        }
+        Ok(Controller { file: file.clone(), leg, state: Mutex::new(State { inner, last: None }) })
+    }
+
+    fn table(&self) -> &LegTable {
+        &self.file.legs[self.leg]
+    }
+}
+
+#[pymethods]
+impl Controller {
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        t: f64,
+        x: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Controller.__call__", || {
+            let x = list(x, "x", Some(self.file.states.len()))?;
+            let mut control = vec![0.0; self.file.controls.len()];
+            let control = py.detach(|| {
+                let mut state = lock(&self.state);
+                let status = state.inner.step(t, &x, &mut control);
+                state.last = Some(status);
+                control
+            });
+            Ok(vector(py, &control))
+        })
+    }
+
+    /// Where the last control came from: fresh, shifted, planned or safe.
+    #[getter]
+    fn rung(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        guard(py, "Controller.rung", || Ok(py.detach(|| lock(&self.state).last.map(|status| status.name()))))
+    }
+
+    /// Why the last control is not of the best rung.
+    #[getter]
+    fn why(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        guard(py, "Controller.why", || {
+            Ok(py.detach(|| lock(&self.state).last.and_then(|status| status.why).map(control::Why::text)))
+        })
+    }
+
+    /// Steps on each rung so far: fresh, shifted, planned, safe.
+    #[getter]
+    fn counts(&self, py: Python<'_>) -> PyResult<[usize; 4]> {
+        guard(py, "Controller.counts", || Ok(py.detach(|| lock(&self.state).inner.counts().rungs)))
+    }
+
+    /// For a new run.
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        guard(py, "Controller.reset", || {
+            py.detach(|| {
+                let mut state = lock(&self.state);
+                state.inner.reset();
+                state.last = None;
+            });
+            Ok(())
+        })
+    }
+
+    #[getter]
+    fn leg(&self, py: Python<'_>) -> PyResult<usize> {
+        guard(py, "Controller.leg", || Ok(self.leg))
+    }
+
+    #[getter]
+    fn x0<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Controller.x0", || Ok(vector(py, &self.table().initial_state)))
+    }
+
+    #[getter]
+    fn horizon(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "Controller.horizon", || Ok(self.file.horizon))
+    }
+
+    #[getter]
+    fn period(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "Controller.period", || Ok(self.file.period))
+    }
+
+    #[getter]
+    fn valid_for(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "Controller.valid_for", || Ok(self.file.valid_for))
+    }
+
+    #[getter]
+    fn measure_at<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "Controller.measure_at", || Ok(vector(py, &self.table().measure_at)))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "Controller.__repr__", || {
+            let PlanFile { system, episode, .. } = &*self.file;
+            Ok(format!("Controller({system}, episode {episode}, leg {})", self.leg))
+        })
+    }
+}
+
+/// What is planned for, and how.
+struct Search {
+    system: Described,
+    intervals: usize,
+    random_starts: usize,
+    max_iterations: usize,
+    seed: u64,
+}
+
+impl Search {
+    /// Several starts on a coarse grid, the best refined on the fine one.
+    fn best(
+        &self,
+        dynamics: &(dyn Fn() -> Box<dyn Dynamics> + Sync),
+        cost: &dyn Cost,
+        bounds: &Bounds,
+        forward: ForwardPass,
+    ) -> Answer<Found> {
+        let task = &self.system.task;
+        let solve = |intervals: usize, starts: &[Start]| {
+            let times = uniform_grid(task.horizon, intervals);
+            let problem = Problem {
+                cost,
+                initial_state: &task.initial_state,
+                times: &times,
+                control_bounds: bounds,
+                state_bounds: Some(&task.state_bounds),
+                transcription: Transcription::default(),
+            };
+            let settings = Settings { max_iterations: self.max_iterations, forward, ..Settings::default() };
+            best_of(dynamics, &problem, &settings, starts)
+        };
+        let coarse = self.intervals.div_ceil(4);
+        let mut safe = task.safe_control.clone();
+        safe.resize(bounds.dim(), 0.0);
+        let stream = Stream::root(self.seed).child("plan");
+        let mut starts = vec![Start::constant(&safe, coarse)];
+        starts.extend(
+            (0..self.random_starts)
+                .map(|i| Start::random(&safe, 0.1, 2.0, coarse, &mut stream.index(i).rng())),
+        );
+        let rough = solve(coarse, &starts)?;
+        let fine = uniform_grid(task.horizon, self.intervals);
+        Ok(solve(self.intervals, &[rough.resampled(&fine)])?)
+    }
+
+    /// The file of what was found.
+    fn file(&self, found: Found, dynamics: &mut dyn Dynamics) -> PlanFile {
+        let Task { states, controls, angles, .. } = &self.system.task;
+        let task = &self.system.task;
+        let cost = found.cost;
+        let reference = Reference::new(found, dynamics, angles).with_controls(controls.len());
+        let (nx, plan) = (states.len(), &reference.plan);
+        let rows = |blocks: &ocorl::linalg::Blocks| blocks.iter().map(<[f64]>::to_vec).collect();
+        let leg = LegTable {
+            start: 0,
+            initial_state: task.initial_state.clone(),
+            times: plan.times.clone(),
+            states: rows(&plan.states),
+            slopes: reference.slopes().iter().map(|s| [s[..nx].to_vec(), s[nx..].to_vec()]).collect(),
+            controls: rows(&plan.controls),
+            gains: plan.gains.iter().map(|k| k.chunks_exact(nx).map(<[f64]>::to_vec).collect()).collect(),
+            measure_at: Vec::new(),
+            rule: None,
+            planned_cost: cost.is_finite().then_some(cost),
+            mean_cost: None,
+        };
+        PlanFile {
+            format: FORMAT.into(),
+            version: VERSION,
+            study: String::new(),
+            system: self.system.name.clone(),
+            episode: 0,
+            states: states.iter().map(Named::from).collect(),
+            controls: controls.iter().map(Named::from).collect(),
+            angles: angles.iter().map(|&a| states[a].name.clone()).collect(),
+            horizon: task.horizon,
+            valid_for: task.horizon,
+            period: self.system.hardware.period,
+            limits: Limits::new(&task.control_bounds, self.system.hardware.max_rate.clone()),
+            safe_control: task.safe_control.clone(),
+            legs: vec![leg],
+            learner: None,
+        }
+    }
+}
+
+/// The best control of a system, on its equations or on what a model believes of them.
+#[pyfunction]
+#[pyo3(signature = (system, *, model=None, explore="mean", x0=None, horizon=None, intervals=200, random_starts=3,
+                    max_iterations=200, seed=0))]
+pub(crate) fn plan<'py>(
+    py: Python<'py>,
+    system: &Bound<'py, System>,
+    model: Option<&Bound<'py, Model>>,
+    explore: &str,
+    x0: Option<&Bound<'py, PyAny>>,
+    horizon: Option<f64>,
+    intervals: usize,
+    random_starts: usize,
+    max_iterations: usize,
+    seed: u64,
+) -> PyResult<Plan> {
+    guard(py, "plan", || {
+        let mut source = system.get().source.clone();
+        let Some(explore) = Exploration::ALL.into_iter().find(|way| way.name() == explore) else {
+            let names = Exploration::ALL.map(Exploration::name).join(", ");
+            return Err(Failure::mistake(format!("no exploration '{explore}' (there are: {names})")).into());
+        };
+        if !(1..=10_000).contains(&intervals) {
+            let message = format!("'intervals' must be between 1 and 10000, not {intervals}");
+            return Err(Failure::mistake(message).into());
+        }
+        let task = &mut source.inner.task;
+        if let Some(x0) = x0 {
+            task.initial_state = list(x0, "x0", Some(task.states.len()))?;
+        }
+        task.horizon = horizon.unwrap_or(task.horizon);
+        task.validate().map_err(|error| Failure::mistake(error.to_string()))?;
+        let model: Option<Arc<dyn StatisticalModel>> = model.map(|model| model.get().shared());
+        if let Some(model) = model.as_ref().filter(|model| model.dims() != task.dims()) {
+            let (theirs, ours) = (model.dims(), task.dims());
+            return Err(Failure::mistake(format!(
+                "the model has {} states and {} inputs, the system {} and {}",
+                theirs.state, theirs.control, ours.state, ours.control
+            ))
+            .into());
+        }
+        if model.is_none() && !source.has_equations() {
+            return Err(source.without_equations());
+        }
+        work::quietly(py, How::at("plan"), move |desk| {
+            let (system, called) = source.whole(&desk.cancel);
+            let truth = system.truth.clone();
+            let search = Search { system, intervals, random_starts, max_iterations, seed };
+            let (found, file) = if let Some(model) = model {
+                let imagined =
+                    explore.imagine(&model, &search.system.task, 0.1, Stream::root(seed).child("imagine"));
+                let forward = if imagined.hallucinated_controls() > 0 {
+                    ForwardPass::Batch
+                } else {
+                    ForwardPass::Rollout
+                };
+                let make = || imagined.dynamics();
+                let found = search.best(&make, imagined.cost.as_ref(), &imagined.bounds, forward)?;
+                (found.outcome, search.file(found, make().as_mut()))
+            } else {
+                let Some(truth) = truth else { return Err(source.without_equations()) };
+                let task = &search.system.task;
+                let make = || truth.dynamics();
+                let found =
+                    search.best(&make, task.cost.as_ref(), &task.control_bounds, ForwardPass::Rollout);
+                // What the function itself raised comes first.
+                called.as_ref().map_or(Ok(()), Called::trouble)?;
+                let found = found?;
+                (found.outcome, search.file(found, make().as_mut()))
+            };
+            let outcome = match found {
+                Outcome::Converged => "converged",
+                Outcome::Stalled => "stalled",
+                Outcome::IterationLimit => "iteration-limit",
+            };
+            Ok(Plan { file: Arc::new(file), outcome: Some(outcome) })
+        })
+    })
+}

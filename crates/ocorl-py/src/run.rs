@@ -1,0 +1,178 @@
+//! `run`: learns a system whose equations are known to somebody, as `ocorl run` does.
+
+mod episodes;
+
+use crate::errors::{Answer, Failure, guard};
+use crate::function::Called;
+use crate::system::{Source, System};
+use crate::values::{config, document, python};
+use crate::work::{self, Desk, How};
+use ocorl::event::{Event, Watch};
+use ocorl::learn::{Episode, Settings, Trial};
+use ocorl::system::{Benchmark, Task};
+use ocorl_study::config::Config;
+use ocorl_study::known::Known;
+use ocorl_study::price::Prices;
+use ocorl_study::run::Run;
+use ocorl_study::run::events;
+use ocorl_study::run::words::{Words, header};
+use ocorl_study::study::Study;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What is told on the way.
+pub(crate) enum Message {
+    /// For people: a piece of the table.
+    Text(String),
+    /// For people: something unusual.
+    Warning(String),
+    /// For programs.
+    Event(Json),
+}
+
+impl Message {
+    /// Kind and contents, for `hear` of [`run`].
+    fn python<'py>(&self, py: Python<'py>) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
+        Ok(match self {
+            Message::Text(text) => ("text", text.into_pyobject(py)?.into_any()),
+            Message::Warning(text) => ("warning", text.into_pyobject(py)?.into_any()),
+            Message::Event(event) => ("event", python(py, event)?),
+        })
+    }
+}
+
+/// One run to be made.
+struct Job {
+    source: Source,
+    config: Config,
+    named: String,
+    seed: u64,
+    out: Option<PathBuf>,
+}
+
+/// What it came to. Costs of records are in the units of the paper's table.
+struct Done {
+    benchmark: Benchmark,
+    settings: Settings,
+    known: Option<Known>,
+    episodes: Vec<Episode>,
+    seconds: f64,
+}
+
+/// Learns; `hear(kind, contents)` is told of everything, kinds are `text`, `warning` and `event`.
+#[pyfunction]
+#[pyo3(signature = (system, *, seed, settings, set, out, threads, hear))]
+pub(crate) fn run<'py>(
+    py: Python<'py>,
+    system: &Bound<'py, System>,
+    seed: u64,
+    settings: &str,
+    set: &Bound<'py, PyDict>,
+    out: Option<PathBuf>,
+    threads: Option<usize>,
+    hear: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    guard(py, "run", || {
+        let source = system.get().source.clone();
+        let config = config(&source.inner, settings, set)?;
+        if let Some(out) = &out {
+            writable(out)?;
+            work::settle(py, out)?;
+        }
+        let how = How { threads, folder: out.clone(), ..How::at("run") };
+        let job = Job { source, config, named: settings.into(), seed, out: out.clone() };
+        let done = work::run(
+            py,
+            how,
+            move |desk| job.learn(desk),
+            |py, message: Message| hear.call1(message.python(py)?).map(|_| ()),
+        )?;
+        answer(py, &done, seed, out.as_deref())
+    })
+}
+
+/// The folder is there, now at the latest.
+fn writable(folder: &Path) -> Answer<()> {
+    Ok(std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::disk(folder, &error).detail("note", "nothing was computed"))?)
+}
+
+impl Job {
+    fn learn(self, desk: &Desk<Message>) -> Answer<Done> {
+        let begin = Instant::now();
+        let (system, called) = self.source.whole(&desk.cancel);
+        let Some(benchmark) = system.truth.clone() else { return Err(self.source.without_equations()) };
+        let settings = &self.config.settings;
+        // Finds out whether learning can begin at all; nothing is computed yet.
+        Trial::new(&benchmark, settings.clone(), self.seed, 0.0)?;
+        let study = self
+            .out
+            .as_deref()
+            .map(|folder| Study::open_or_create(folder, &system, settings, self.seed, Prices::default()));
+        let study = study.transpose()?.map(|study| study.with_truth(system.truth.clone()));
+        let words = Words::new(&benchmark, settings, self.seed);
+        desk.tell(Message::Text(words.opening(&self.named)));
+        let known = if self.source.is_function() { None } else { Some(Known::of(&benchmark, settings)?) };
+        let words = words.with_known(known);
+        desk.tell(Message::Event(json!({ "event": "known", "known": known })));
+        desk.tell(Message::Text(header()));
+        let mut observer = Watch(|event: &Event<'_>| report(&benchmark.task, event, desk));
+        let mut run = Run::begin(&benchmark, settings, self.seed, known.as_ref(), study, &desk.cancel)?;
+        let mut episodes = Vec::new();
+        while let Some(episode) = run.next_episode(&mut observer)? {
+            if desk.is_cancelled() {
+                break;
+            }
+            desk.tell(Message::Event(json!({ "event": "episode", "record": episode.record })));
+            desk.tell(Message::Text(words.row(&episode)));
+            episodes.push(episode);
+        }
+        called.as_ref().map_or(Ok(()), Called::trouble)?;
+        drop(run);
+        let seconds = begin.elapsed().as_secs_f64();
+        desk.tell(Message::Text(words.closing(&episodes, seconds)));
+        let settings = settings.clone();
+        Ok(Done { benchmark, settings, known, episodes, seconds })
+    }
+}
+
+/// Tells of an event.
+fn report(task: &Task, event: &Event<'_>, desk: &Desk<Message>) {
+    for text in events::warnings(task, event) {
+        desk.tell(Message::Warning(text));
+    }
+    if let Some(document) = events::document(event) {
+        desk.tell(Message::Event(document));
+    }
+}
+
+/// Everything about a run, as Python has it.
+fn answer<'py>(py: Python<'py>, done: &Done, seed: u64, out: Option<&Path>) -> Answer<Bound<'py, PyDict>> {
+    let Done { benchmark, settings, known, episodes, seconds } = done;
+    let names = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.name.clone()).collect::<Vec<_>>();
+    let units = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.unit.clone()).collect::<Vec<_>>();
+    let (task, dict) = (&benchmark.task, PyDict::new(py));
+    dict.set_item("system", &*benchmark.name)?;
+    dict.set_item("title", &*benchmark.title)?;
+    dict.set_item("seed", seed)?;
+    dict.set_item("states", names(&task.states))?;
+    dict.set_item("controls", names(&task.controls))?;
+    dict.set_item("state_units", units(&task.states))?;
+    dict.set_item("control_units", units(&task.controls))?;
+    dict.set_item("time_unit", task.time_unit())?;
+    dict.set_item("horizon", task.horizon)?;
+    dict.set_item("table_scale", benchmark.table_scale())?;
+    dict.set_item("settings", document(py, settings)?)?;
+    dict.set_item("known", known.as_ref().map(|known| document(py, known)).transpose()?)?;
+    let paper = Words::new(benchmark, settings, seed).paper().map(|cell| (cell.mean, cell.std));
+    dict.set_item("paper", paper)?;
+    dict.set_item("folder", out.map(|out| out.display().to_string()))?;
+    dict.set_item("seconds", seconds)?;
+    let each: Answer<Vec<_>> =
+        episodes.iter().map(|episode| episodes::python(py, episode, benchmark.table_scale())).collect();
+    dict.set_item("episodes", each?)?;
+    Ok(dict)
+}

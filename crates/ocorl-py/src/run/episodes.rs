@@ -1,0 +1,54 @@
+//! Episodes as Python has them.
+
+use crate::arrays::{blocks, matrix, vector};
+use crate::errors::Answer;
+use crate::values::document;
+use ocorl::learn::{Episode, Intention};
+use ocorl::plant::{Executed, Reading};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// An episode: its record, and each run with what was planned, done and measured. Costs along the way are multiplied by `scale`.
+pub(super) fn python<'py>(py: Python<'py>, episode: &Episode, scale: f64) -> Answer<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("record", document(py, &episode.record)?)?;
+    let legs = episode.executed.iter().zip(&episode.plans);
+    let legs: Answer<Vec<_>> = legs.map(|(leg, plan)| run(py, leg, plan.as_ref(), scale)).collect();
+    dict.set_item("legs", legs?)?;
+    Ok(dict)
+}
+
+fn run<'py>(
+    py: Python<'py>,
+    leg: &Executed,
+    plan: Option<&Intention>,
+    scale: f64,
+) -> Answer<Bound<'py, PyDict>> {
+    let (dict, path) = (PyDict::new(py), &leg.trajectory);
+    dict.set_item("outcome", leg.outcome.to_string())?;
+    dict.set_item("t", vector(py, &path.times))?;
+    dict.set_item("x", blocks(py, &path.states)?)?;
+    dict.set_item("u", blocks(py, &path.controls)?)?;
+    let costs: Vec<f64> = path.costs.iter().map(|cost| scale * cost).collect();
+    dict.set_item("costs", vector(py, &costs))?;
+    let (nx, nu) = (path.states.size(), path.controls.size());
+    let all = |of: fn(&Reading) -> &[f64]| leg.readings.iter().flat_map(of).copied().collect::<Vec<f64>>();
+    let times: Vec<f64> = leg.readings.iter().map(|reading| reading.time).collect();
+    dict.set_item("measured_t", vector(py, &times))?;
+    dict.set_item("measured_x", matrix(py, &all(|r| &r.state), nx)?)?;
+    dict.set_item("measured_u", matrix(py, &all(|r| &r.control), nu)?)?;
+    let derivatives: Option<Vec<&[f64]>> = leg.readings.iter().map(|r| r.derivative.as_deref()).collect();
+    let derivatives = derivatives.map(|rows| matrix(py, &rows.concat(), nx)).transpose()?;
+    dict.set_item("measured_x_dot", derivatives)?;
+    dict.set_item("plan", plan.map(|plan| planned(py, plan)).transpose()?)?;
+    Ok(dict)
+}
+
+fn planned<'py>(py: Python<'py>, intention: &Intention) -> Answer<Bound<'py, PyDict>> {
+    let (dict, plan) = (PyDict::new(py), &intention.plan);
+    dict.set_item("t", vector(py, &plan.times))?;
+    dict.set_item("x", blocks(py, &plan.states)?)?;
+    dict.set_item("u", blocks(py, &plan.controls)?)?;
+    dict.set_item("measure_at", vector(py, &intention.measurement_times))?;
+    Ok(dict)
+}

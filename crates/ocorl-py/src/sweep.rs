@@ -1,0 +1,281 @@
+//! `Grid`, `Sweep`, `run_cell`: cells as JSON, results as the very bytes that `ocorl sweep` stores.
+
+use crate::errors::{Answer, Failure, Trouble, guard, internal};
+use crate::work::{self, How, lock};
+use ocorl_study::cell::{Cell, CellResult, Laboratory};
+use ocorl_study::clock::today;
+use ocorl_study::grid::Grid as Cells;
+use ocorl_study::studies::{self as shipped, STUDIES};
+use ocorl_study::sweep::Sweep as Kept;
+use ocorl_study::threads::{self, Jobs, Timing, Update, Work};
+use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+/// More cells at a time than this are refused: memory grows with them.
+const MOST_JOBS: usize = 256;
+
+/// What cells of one process share: the known-model costs of each system.
+fn laboratory() -> Arc<dyn Work> {
+    static SHARED: OnceLock<Arc<Laboratory>> = OnceLock::new();
+    SHARED.get_or_init(Arc::default).clone()
+}
+
+fn parsed<T: DeserializeOwned>(text: &str, what: &str) -> Answer<T> {
+    let wrong = |error: serde_json::Error| {
+        Failure::mistake(format!("this is not {what}")).detail("cause", error.to_string())
+    };
+    Ok(serde_json::from_str(text).map_err(wrong)?)
+}
+
+fn budget(seconds: Option<f64>) -> Answer<Option<Duration>> {
+    let wrong =
+        |s: f64| Failure::mistake(format!("'budget' is {s}; it must be a positive number of seconds"));
+    let each = seconds.map(|s| {
+        Duration::try_from_secs_f64(s).ok().filter(|budget| !budget.is_zero()).ok_or_else(|| wrong(s))
+    });
+    Ok(each.transpose()?)
+}
+
+/// Runs one cell, given as JSON: its result as JSON, processor time, and time on the clock, in seconds.
+#[pyfunction]
+#[pyo3(signature = (cell, *, budget=None))]
+pub(crate) fn run_cell(py: Python<'_>, cell: &str, budget: Option<f64>) -> PyResult<(String, f64, f64)> {
+    guard(py, "run_cell", || timed(py, cell, budget))
+}
+
+fn timed(py: Python<'_>, cell: &str, seconds: Option<f64>) -> Answer<(String, f64, f64)> {
+    let cell: Cell = parsed(cell, "a cell")?;
+    let budget = budget(seconds)?;
+    work::brief(py, || cell.prepare().map(|_| ()))??;
+    work::quietly(py, How::light("run_cell"), move |desk| {
+        let jobs = Jobs { count: 1, budget, cancel: desk.cancel.clone() };
+        let mut ended: Option<(CellResult, Timing)> = None;
+        let _ = threads::run(&[cell], &[0], &jobs, &laboratory(), &mut |update| {
+            if let Update::Ended(_, result, timing) = update {
+                ended = Some((*result, timing));
+            }
+            Ok::<(), ()>(())
+        });
+        let Some((result, timing)) = ended else { return Err(cancelled()) };
+        Ok((result.written().0, timing.cpu, timing.wall))
+    })
+}
+
+/// Nobody waits for it.
+fn cancelled() -> Trouble {
+    Failure::mistake("cancelled").into()
+}
+
+/// Which cells a sweep has.
+#[pyclass(frozen, module = "ocorl._ocorl")]
+pub(crate) struct Grid {
+    inner: Cells,
+}
+
+#[pymethods]
+impl Grid {
+    /// From its text; `file` is its name in errors.
+    #[new]
+    #[pyo3(signature = (text, file="grid.toml"))]
+    fn new(py: Python<'_>, text: &str, file: &str) -> PyResult<Self> {
+        guard(py, "Grid", || Ok(Grid { inner: work::brief(py, || Cells::parse(text, file))?? }))
+    }
+
+    /// One that comes with the program.
+    #[staticmethod]
+    fn study(py: Python<'_>, name: &str) -> PyResult<Self> {
+        guard(py, "Grid.study", || Ok(Grid { inner: work::brief(py, || shipped::grid(name))?? }))
+    }
+
+    /// Its cells, each as JSON.
+    #[getter]
+    fn cells(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "Grid.cells", || self.inner.cells().iter().map(written).collect())
+    }
+
+    /// Seconds a cell may take.
+    #[getter]
+    fn budget(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        guard(py, "Grid.budget", || Ok(self.inner.budget))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "Grid.__repr__", || Ok(format!("Grid({} cells)", self.inner.cells().len())))
+    }
+}
+
+/// Names of the grids that come with the program.
+#[pyfunction]
+pub(crate) fn studies(py: Python<'_>) -> PyResult<Vec<&'static str>> {
+    guard(py, "studies", || Ok(STUDIES.iter().map(|(name, _)| *name).collect()))
+}
+
+fn written(cell: &Cell) -> Answer<String> {
+    Ok(serde_json::to_string(cell).map_err(|error| internal("Grid.cells", &error.to_string()))?)
+}
+
+/// A sweep in a folder.
+#[pyclass(frozen, module = "ocorl._ocorl")]
+pub(crate) struct Sweep {
+    inner: Arc<Mutex<Kept>>,
+    folder: PathBuf,
+}
+
+impl Sweep {
+    fn open(py: Python<'_>, folder: PathBuf, grid: Cells) -> Answer<Self> {
+        std::fs::create_dir_all(&folder).map_err(|error| Failure::disk(&folder, &error))?;
+        work::settle(py, &folder)?;
+        let how = How { folder: Some(folder.clone()), ..How::light("Sweep") };
+        let at = folder.clone();
+        let kept = work::quietly(py, how, move |_| Ok(Kept::open(&at, &grid)?))?;
+        Ok(Sweep { inner: Arc::new(Mutex::new(kept)), folder })
+    }
+
+    /// Acts on the sweep, on another thread: it may be at work for somebody else.
+    fn with<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        place: &'static str,
+        act: impl FnOnce(&mut Kept) -> Answer<T> + Send + 'static,
+    ) -> Answer<T> {
+        let inner = self.inner.clone();
+        let how = How { folder: Some(self.folder.clone()), ..How::light(place) };
+        work::quietly(py, how, move |desk| {
+            let mut kept = lock(&inner);
+            if desk.is_cancelled() {
+                return Err(cancelled());
+            }
+            act(&mut kept)
+        })
+    }
+}
+
+#[pymethods]
+impl Sweep {
+    /// Opens the sweep of a grid in a folder, which is made if it is not there.
+    #[new]
+    fn new(py: Python<'_>, folder: PathBuf, grid: &Grid) -> PyResult<Self> {
+        guard(py, "Sweep", || Sweep::open(py, folder, grid.inner.clone()))
+    }
+
+    #[getter]
+    fn folder(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "Sweep.folder", || Ok(self.folder.display().to_string()))
+    }
+
+    /// Places of the cells that are still to be run.
+    #[pyo3(signature = (again=false))]
+    fn todo(&self, py: Python<'_>, again: bool) -> PyResult<Vec<usize>> {
+        guard(py, "Sweep.todo", || self.with(py, "Sweep.todo", move |kept| Ok(kept.todo(again))))
+    }
+
+    /// Work is about to begin elsewhere: leaves the grid for whoever watches.
+    fn begins(&self, py: Python<'_>) -> PyResult<()> {
+        guard(py, "Sweep.begins", || self.with(py, "Sweep.begins", |kept| Ok(kept.begins()?)))
+    }
+
+    /// The result of the cell at a place, as JSON; none if it has not ended.
+    fn result(&self, py: Python<'_>, index: usize) -> PyResult<Option<String>> {
+        guard(py, "Sweep.result", || {
+            self.with(py, "Sweep.result", move |kept| {
+                place(kept, index)?;
+                Ok(kept.result(index).map(|result| result.written().0))
+            })
+        })
+    }
+
+    /// Keeps the result of the cell at a place; when this returns, it is on disk.
+    #[pyo3(signature = (index, result, cpu=0.0, wall=0.0))]
+    fn keep(&self, py: Python<'_>, index: usize, result: &str, cpu: f64, wall: f64) -> PyResult<()> {
+        guard(py, "Sweep.keep", || {
+            let result: CellResult = parsed(result, "the result of a cell")?;
+            self.with(py, "Sweep.keep", move |kept| {
+                fits(kept, index, &result)?;
+                Ok(kept.keep(index, &result, Timing { cpu, wall })?)
+            })
+        })
+    }
+
+    /// Runs cells on threads and keeps each as it ends; `hear(kind, index, contents)` is told. Returns whether all were run.
+    #[pyo3(signature = (todo, *, jobs=None, budget=None, hear=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        todo: Vec<usize>,
+        jobs: Option<usize>,
+        budget: Option<f64>,
+        hear: Option<Py<PyAny>>,
+    ) -> PyResult<bool> {
+        guard(py, "Sweep.run", || {
+            let budget = self::budget(budget)?;
+            let count = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+            if !(1..=MOST_JOBS).contains(&count) {
+                let message = format!("'jobs' must be between 1 and {MOST_JOBS}, not {count}");
+                return Err(Failure::mistake(message).into());
+            }
+            let inner = self.inner.clone();
+            let how = How { folder: Some(self.folder.clone()), ..How::light("Sweep.run") };
+            let job = move |desk: &work::Desk<(&'static str, usize, String)>| {
+                let mut kept = lock(&inner);
+                if desk.is_cancelled() {
+                    return Ok(false);
+                }
+                todo.iter().try_for_each(|index| place(&kept, *index))?;
+                let jobs = Jobs { count, budget, cancel: desk.cancel.clone() };
+                let all = kept.run(&todo, &jobs, &laboratory(), &mut |_, update| match update {
+                    Update::Began(index) => desk.tell(("began", *index, String::new())),
+                    Update::Episode(index, row) => {
+                        desk.tell(("episode", *index, serde_json::to_string(row).unwrap_or_default()));
+                    }
+                    Update::Ended(index, result, _) => desk.tell(("ended", *index, result.written().0)),
+                    Update::Tick => {}
+                });
+                Ok(all?)
+            };
+            work::run(py, how, job, |py, message| match &hear {
+                Some(hear) => hear.call1(py, message).map(|_| ()),
+                None => Ok(()),
+            })
+        })
+    }
+
+    /// Writes the files that sum up, and where the results come from.
+    fn save(&self, py: Python<'_>, command: String, machine: String) -> PyResult<()> {
+        guard(py, "Sweep.save", || {
+            self.with(py, "Sweep.save", move |kept| {
+                kept.save()?;
+                Ok(kept.describe(&command, &today(), &machine)?)
+            })
+        })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "Sweep.__repr__", || Ok(format!("Sweep('{}')", self.folder.display())))
+    }
+}
+
+/// A result belongs to the cell at a place, and was made by this version.
+fn fits(kept: &Kept, index: usize, result: &CellResult) -> Answer<()> {
+    place(kept, index)?;
+    let ours = env!("CARGO_PKG_VERSION");
+    if result.version != ours {
+        let message = format!("the result is of version {}, this is {ours}", result.version);
+        return Err(Failure::mistake(message).hint("install the same version everywhere").into());
+    }
+    if kept.cells()[index] != result.cell {
+        return Err(Failure::mistake(format!("the result is of another cell: {}", result.cell)).into());
+    }
+    Ok(())
+}
+
+/// There is a cell at this place.
+fn place(kept: &Kept, index: usize) -> Answer<()> {
+    let count = kept.cells().len();
+    if index < count {
+        return Ok(());
+    }
+    Err(Failure::mistake(format!("there is no cell {index}; the grid has {count}")).into())
+}

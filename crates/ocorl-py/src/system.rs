@@ -1,0 +1,578 @@
+//! `System`: what is to be controlled.
+
+use crate::arrays::{Shape, list, matrix, rows, vector};
+use crate::errors::{Answer, Failure, Trouble, guard};
+use crate::function::{Called, Function, PythonDynamics, PythonLaw};
+use crate::values::config;
+use crate::work::{self, How};
+use numpy::{PyArray1, PyArray2};
+use ocorl::learn::Strategy;
+use ocorl::linalg::{Dims, Points};
+use ocorl::simulate::{Experiment, Run, Simulator};
+use ocorl::system::{Benchmark, Bounds, Dynamics};
+use ocorl_study::system::System as Described;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What is to be controlled.
+#[pyclass(frozen, subclass, module = "ocorl._ocorl")]
+pub(crate) struct System {
+    pub(crate) source: Source,
+}
+
+/// A system, and the function that is its equations, if that is what they are.
+#[derive(Clone)]
+pub(crate) struct Source {
+    /// As the rest of the program has it; of a function, without equations.
+    pub(crate) inner: Described,
+    function: Option<Arc<Function>>,
+    /// Of a function: the same with equations, whose dynamics are replaced by it.
+    frame: Option<Benchmark>,
+}
+
+impl Source {
+    /// With its equations, those of a function included; work on them ends when `cancel` becomes true. The second is what may raise.
+    pub(crate) fn whole(&self, cancel: &Arc<AtomicBool>) -> (Described, Option<Called>) {
+        let mut system = self.inner.clone();
+        let (Some(function), Some(frame)) = (&self.function, &self.frame) else { return (system, None) };
+        let called = Called::new(function.clone(), cancel.clone());
+        let (theirs, dims) = (called.clone(), frame.dims());
+        let build =
+            move |_: &[f64]| -> Box<dyn Dynamics> { Box::new(PythonDynamics::new(theirs.clone(), dims)) };
+        system.truth = Some(Benchmark { build: Arc::new(build), ..frame.clone() });
+        (system, Some(called))
+    }
+
+    /// Whether its equations are a Python function.
+    pub(crate) fn is_function(&self) -> bool {
+        self.function.is_some()
+    }
+
+    /// Whether somebody knows its equations.
+    pub(crate) fn has_equations(&self) -> bool {
+        self.inner.truth.is_some() || self.function.is_some()
+    }
+
+    /// Nobody knows its equations.
+    pub(crate) fn without_equations(&self) -> Trouble {
+        Failure::mistake(format!("nobody knows the equations of '{}'", self.inner.name))
+            .hint(
+                "give them: [equations] in its file, or System(f, ...); or learn on hardware: run(plant=...)",
+            )
+            .into()
+    }
+}
+
+impl System {
+    fn dims(&self) -> Dims {
+        self.source.inner.task.dims()
+    }
+
+    fn described(inner: Described) -> Self {
+        System { source: Source { inner, function: None, frame: None } }
+    }
+
+    /// A function with a description, which needs no equations.
+    fn of_function(py: Python<'_>, f: Py<PyAny>, inner: Described) -> Answer<Self> {
+        if !f.bind(py).is_callable() {
+            return Err(Failure::mistake("the equations must be a function f(x, u)").into());
+        }
+        let description = inner.file.as_deref().unwrap_or_default();
+        let frame = match &inner.truth {
+            // The function stands in the place of the equations that there are.
+            Some(truth) => Some(truth.clone()),
+            None => parsed(py, &with_zeros(&inner, description), FUNCTION)?.truth,
+        };
+        let names: Vec<&str> = inner.task.states.iter().map(|q| q.name.as_str()).collect();
+        let function = Function {
+            call: f,
+            name: "f(x, u)",
+            expected: format!("{} numbers, the time derivatives of {}", names.len(), names.join(", ")),
+            length: names.len(),
+        };
+        let system = System { source: Source { inner, function: Some(Arc::new(function)), frame } };
+        system.look(py)?;
+        Ok(system)
+    }
+
+    /// A function must give finite numbers where every episode begins.
+    fn look(&self, py: Python<'_>) -> Answer<()> {
+        let task = &self.source.inner.task;
+        let point = [task.initial_state.as_slice(), &task.safe_control].concat();
+        let derivative = self.derivatives(py, point)?;
+        match derivative.iter().position(|d| !d.is_finite()) {
+            None => Ok(()),
+            Some(i) => Err(Failure::plant(format!(
+                "f(x, u) gave {} for '{}' at x0 with the safe input",
+                derivative[i], task.states[i].name
+            ))
+            .detail("x0", format!("{:?}", task.initial_state))
+            .detail("u", format!("{:?}", task.safe_control))
+            .into()),
+        }
+    }
+
+    fn derivatives(&self, py: Python<'_>, points: Vec<f64>) -> Answer<Vec<f64>> {
+        let dims = self.dims();
+        let (system, called) = self.source.whole(&Arc::default());
+        let Some(truth) = system.truth else { return Err(self.source.without_equations()) };
+        let mut out = vec![0.0; points.len() / dims.point() * dims.state];
+        let out = py.detach(|| {
+            truth.dynamics().derivative(Points::new(&points, dims.point()), &mut out);
+            out
+        });
+        called.map_or(Ok(()), |called| called.trouble())?;
+        Ok(out)
+    }
+
+    /// Points z = (x, u), one for each row of both; one row of either stands for all.
+    fn points(&self, x: &Bound<'_, PyAny>, u: &Bound<'_, PyAny>) -> Answer<Vec<f64>> {
+        let dims = self.dims();
+        let x = rows(x, Shape { what: "x", columns: dims.state })?;
+        let u = rows(u, Shape { what: "u", columns: dims.control })?;
+        let (n, m) = (x.len() / dims.state, u.len() / dims.control);
+        if n != m && n != 1 && m != 1 {
+            return Err(Failure::mistake(format!("'x' has {n} rows, 'u' has {m}")).into());
+        }
+        let count = if n.min(m) == 0 { 0 } else { n.max(m) };
+        let mut points = Vec::with_capacity(count * dims.point());
+        for i in 0..count {
+            let (i, j) = (i.min(n - 1), i.min(m - 1));
+            points.extend_from_slice(&x[i * dims.state..(i + 1) * dims.state]);
+            points.extend_from_slice(&u[j * dims.control..(j + 1) * dims.control]);
+        }
+        Ok(points)
+    }
+
+    /// One run from x0 under a law; it ends when `cancel` becomes true.
+    fn simulated(
+        source: &Source,
+        cancel: &Arc<AtomicBool>,
+        x0: &[f64],
+        horizon: f64,
+        law: Law,
+    ) -> Answer<Run> {
+        let (system, called) = source.whole(cancel);
+        let Some(truth) = &system.truth else { return Err(source.without_equations()) };
+        let (mut policy, theirs) = law.policy(cancel, system.task.control_bounds.clone());
+        let experiment = Experiment {
+            initial_state: x0,
+            end: horizon,
+            cancel: Some(cancel),
+            ..Experiment::of(&system.task)
+        };
+        let run = Simulator::new(1e-9).run(truth.dynamics().as_mut(), policy.as_mut(), &experiment);
+        called.into_iter().chain(theirs).try_for_each(|called| called.trouble())?;
+        Ok(run)
+    }
+
+    /// Where a run begins: as it is said, or where episodes do.
+    fn start(&self, x0: Option<&Bound<'_, PyAny>>) -> Answer<Vec<f64>> {
+        let Some(x0) = x0 else { return Ok(self.source.inner.task.initial_state.clone()) };
+        let x0 = list(x0, "x0", Some(self.dims().state))?;
+        match x0.iter().find(|x| !x.is_finite()) {
+            Some(bad) => Err(Failure::mistake(format!("'x0' has the entry {bad}; it must be finite")).into()),
+            None => Ok(x0),
+        }
+    }
+}
+
+/// A length of time.
+fn positive(what: &str, value: f64) -> Answer<f64> {
+    if value > 0.0 && value.is_finite() {
+        return Ok(value);
+    }
+    Err(Failure::mistake(format!("'{what}' is {value}; it must be positive and finite")).into())
+}
+
+/// The system that a text describes.
+fn parsed(py: Python<'_>, text: &str, file: &str) -> Answer<Described> {
+    Ok(work::brief(py, || Described::parse(text, file))??)
+}
+
+/// The system that is called so, or that the file describes.
+fn found(py: Python<'_>, name: &str) -> Answer<Described> {
+    Ok(work::brief(py, || Described::find(name))??)
+}
+
+/// The description with equations that are zero.
+fn with_zeros(system: &Described, description: &str) -> String {
+    let mut text = format!("{description}\n[equations]\n");
+    for state in &system.task.states {
+        let _ = writeln!(text, "\"{}\" = 0", state.name);
+    }
+    text
+}
+
+/// The name of a function's description in messages.
+const FUNCTION: &str = "system";
+
+/// Who controls a run.
+enum Law {
+    /// A Python function, held for a period or not.
+    Function(Arc<Function>, Option<f64>),
+    /// One control throughout.
+    Held(Vec<f64>),
+}
+
+impl Law {
+    fn policy(
+        self,
+        cancel: &Arc<AtomicBool>,
+        bounds: Bounds,
+    ) -> (Box<dyn ocorl::simulate::Policy>, Option<Called>) {
+        match self {
+            Law::Function(function, period) => {
+                let called = Called::new(function, cancel.clone());
+                (Box::new(PythonLaw::new(called.clone(), bounds, period)), Some(called))
+            }
+            Law::Held(mut control) => {
+                bounds.clamp(&mut control);
+                let law =
+                    ocorl::simulate::Law(move |_: f64, _: &[f64], u: &mut [f64]| u.copy_from_slice(&control));
+                (Box::new(law), None)
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl System {
+    /// A built-in system by name or a file (`name`), or the text of a file (`text`); with `function`
+    /// its equations are that.
+    #[new]
+    #[pyo3(signature = (name=None, *, text=None, file="system.toml", function=None))]
+    fn new(
+        py: Python<'_>,
+        name: Option<String>,
+        text: Option<String>,
+        file: &str,
+        function: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        guard(py, "System", || match (name, text, function) {
+            (Some(name), None, None) => Ok(System::described(found(py, &name)?)),
+            (None, Some(text), None) => Ok(System::described(parsed(py, &text, file)?)),
+            (None, Some(text), Some(function)) => System::of_function(py, function, parsed(py, &text, file)?),
+            (Some(name), None, Some(function)) => System::of_function(py, function, found(py, &name)?),
+            _ => {
+                Err(Failure::mistake("a system is a name, a text, or a function with its description").into())
+            }
+        })
+    }
+
+    /// A built-in system by name, or the one a file describes.
+    #[staticmethod]
+    fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
+        guard(py, "System.find", || Ok(System::described(found(py, name)?)))
+    }
+
+    /// The system that the text of a file describes.
+    #[staticmethod]
+    #[pyo3(signature = (text, file="system.toml"))]
+    fn parse(py: Python<'_>, text: &str, file: &str) -> PyResult<Self> {
+        guard(py, "System.parse", || Ok(System::described(parsed(py, text, file)?)))
+    }
+
+    /// A function f(x, u), with the text of a file without [equations].
+    #[staticmethod]
+    fn from_function(py: Python<'_>, f: Py<PyAny>, description: &str) -> PyResult<Self> {
+        guard(py, "System.from_function", || System::of_function(py, f, parsed(py, description, FUNCTION)?))
+    }
+
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "System.name", || Ok(self.source.inner.name.clone()))
+    }
+
+    #[getter]
+    fn title(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "System.title", || {
+            Ok(self
+                .source
+                .inner
+                .truth
+                .as_ref()
+                .map_or(self.source.inner.name.clone(), |truth| truth.title.to_string()))
+        })
+    }
+
+    #[getter]
+    fn states(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "System.states", || {
+            Ok(self.source.inner.task.states.iter().map(|q| q.name.clone()).collect())
+        })
+    }
+
+    #[getter]
+    fn controls(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "System.controls", || {
+            Ok(self.source.inner.task.controls.iter().map(|q| q.name.clone()).collect())
+        })
+    }
+
+    #[getter]
+    fn state_units(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "System.state_units", || {
+            Ok(self.source.inner.task.states.iter().map(|q| q.unit.clone()).collect())
+        })
+    }
+
+    #[getter]
+    fn control_units(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "System.control_units", || {
+            Ok(self.source.inner.task.controls.iter().map(|q| q.unit.clone()).collect())
+        })
+    }
+
+    #[getter]
+    fn horizon(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "System.horizon", || Ok(self.source.inner.task.horizon))
+    }
+
+    #[getter]
+    fn x0<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "System.x0", || Ok(vector(py, &self.source.inner.task.initial_state)))
+    }
+
+    #[getter]
+    fn lower<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "System.lower", || Ok(vector(py, &self.source.inner.task.control_bounds.lower)))
+    }
+
+    #[getter]
+    fn upper<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "System.upper", || Ok(vector(py, &self.source.inner.task.control_bounds.upper)))
+    }
+
+    #[getter]
+    fn state_lower<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "System.state_lower", || Ok(vector(py, &self.source.inner.task.state_bounds.lower)))
+    }
+
+    #[getter]
+    fn state_upper<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "System.state_upper", || Ok(vector(py, &self.source.inner.task.state_bounds.upper)))
+    }
+
+    #[getter]
+    fn angles(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        guard(py, "System.angles", || Ok(self.source.inner.task.angles.clone()))
+    }
+
+    #[getter]
+    fn safe_control<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "System.safe_control", || Ok(vector(py, &self.source.inner.task.safe_control)))
+    }
+
+    #[getter]
+    fn noise_std<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "System.noise_std", || Ok(vector(py, &self.source.inner.task.noise_std)))
+    }
+
+    #[getter]
+    fn period(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "System.period", || Ok(self.source.inner.hardware.period))
+    }
+
+    #[getter]
+    fn time_unit(&self, py: Python<'_>) -> PyResult<&'static str> {
+        guard(py, "System.time_unit", || Ok(self.source.inner.task.time_unit()))
+    }
+
+    /// The factor between the cost and what the paper's table prints.
+    #[getter]
+    fn table_scale(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "System.table_scale", || {
+            Ok(self.source.inner.truth.as_ref().map_or(1.0, Benchmark::table_scale))
+        })
+    }
+
+    #[getter]
+    fn has_equations(&self, py: Python<'_>) -> PyResult<bool> {
+        guard(py, "System.has_equations", || Ok(self.source.has_equations()))
+    }
+
+    /// The function that is its equations, if that is what they are.
+    #[getter]
+    fn function(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        guard(py, "System.function", || Ok(self.source.function.as_ref().map(|f| f.call.clone_ref(py))))
+    }
+
+    /// The text of the file that describes it; none of a built-in one.
+    #[getter]
+    fn text(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        guard(py, "System.text", || Ok(self.source.inner.file.clone()))
+    }
+
+    /// What its file says that is allowed, but probably not meant.
+    #[getter]
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "System.warnings", || Ok(self.source.inner.warnings()))
+    }
+
+    /// f(x, u): rows in, rows out.
+    fn derivative<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        guard(py, "System.derivative", || {
+            let points = self.points(x, u)?;
+            Ok(matrix(py, &self.derivatives(py, points)?, self.dims().state)?)
+        })
+    }
+
+    /// c(t, x, u) for each row.
+    fn cost<'py>(
+        &self,
+        py: Python<'py>,
+        t: &Bound<'py, PyAny>,
+        x: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guard(py, "System.cost", || {
+            let points = self.points(x, u)?;
+            let points = Points::new(&points, self.dims().point());
+            let mut times = list(t, "t", None)?;
+            if times.len() == 1 {
+                times = vec![times[0]; points.len()];
+            }
+            if times.len() != points.len() {
+                let message =
+                    format!("'t' has {} entries, 'x' and 'u' have {} rows", times.len(), points.len());
+                return Err(Failure::mistake(message).into());
+            }
+            let mut out = vec![0.0; points.len()];
+            self.source.inner.task.cost.running(&times, points, &mut out);
+            Ok(vector(py, &out))
+        })
+    }
+
+    /// c_T(x) at the horizon.
+    fn terminal_cost(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
+        guard(py, "System.terminal_cost", || {
+            let task = &self.source.inner.task;
+            Ok(task.cost.terminal(task.horizon, &list(x, "x", Some(task.states.len()))?))
+        })
+    }
+
+    /// Runs u = controller(t, x) on the true equations; the answer has t, x, u, costs, cost and outcome.
+    #[pyo3(signature = (controller, x0=None, horizon=None, dt=0.02, period=None))]
+    fn simulate<'py>(
+        &self,
+        py: Python<'py>,
+        controller: Py<PyAny>,
+        x0: Option<&Bound<'py, PyAny>>,
+        horizon: Option<f64>,
+        dt: f64,
+        period: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guard(py, "System.simulate", || {
+            let (dt, period) =
+                (positive("dt", dt)?, period.map(|period| positive("period", period)).transpose()?);
+            let horizon = positive("horizon", horizon.unwrap_or(self.source.inner.task.horizon))?;
+            let names: Vec<&str> = self.source.inner.task.controls.iter().map(|q| q.name.as_str()).collect();
+            let law = Function {
+                call: controller,
+                name: "controller(t, x)",
+                expected: format!("{} numbers: {}", names.len(), names.join(", ")),
+                length: names.len(),
+            };
+            let (x0, source) = (self.start(x0)?, self.source.clone());
+            let run = work::quietly(py, How::light("System.simulate"), move |desk| {
+                let law = Law::Function(Arc::new(law), period);
+                System::simulated(&source, &desk.cancel, &x0, horizon, law)
+            })?;
+            simulation(py, &run, dt)
+        })
+    }
+
+    /// The state after `dt` from x under the held control u; also what that cost, and how it ended.
+    fn step<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+        dt: f64,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64, String)> {
+        guard(py, "System.step", || {
+            let (x, u) = (self.start(Some(x))?, list(u, "u", Some(self.dims().control))?);
+            let dt = positive("dt", dt)?;
+            // Too short for a thread of its own.
+            let run = py.detach(|| System::simulated(&self.source, &Arc::default(), &x, dt, Law::Held(u)))?;
+            Ok((vector(py, run.final_state()), run.running_cost(), run.outcome.to_string()))
+        })
+    }
+
+    /// All settings as TOML, with these changes.
+    #[pyo3(signature = (settings="default", **set))]
+    fn settings(&self, py: Python<'_>, settings: &str, set: Option<Bound<'_, PyDict>>) -> PyResult<String> {
+        guard(py, "System.settings", || {
+            Ok(config(&self.source.inner, settings, &set.unwrap_or_else(|| PyDict::new(py)))?.text())
+        })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, "System.__repr__", || {
+            let (dims, task) = (self.dims(), &self.source.inner.task);
+            Ok(format!(
+                "System('{}', {} states, {} inputs, horizon {})",
+                self.source.inner.name, dims.state, dims.control, task.horizon
+            ))
+        })
+    }
+}
+
+/// A run as Python sees it, at moments `dt` apart and at its end.
+fn simulation<'py>(py: Python<'py>, run: &Run, dt: f64) -> Answer<Bound<'py, PyAny>> {
+    let (begin, end, last) = (run.times[0], run.end(), run.times.len() - 1);
+    let mut times: Vec<f64> = Vec::new();
+    let mut t = begin;
+    while t < end - 1e-9 * dt && times.len() < MOST_MOMENTS {
+        times.push(t);
+        t = begin + dt * times.len() as f64;
+    }
+    times.push(end);
+    let (nx, nu) = (run.states.size(), run.controls.size());
+    let (mut x, mut u, mut costs) = (vec![0.0; nx * times.len()], Vec::new(), Vec::new());
+    for (t, x) in times.iter().zip(x.chunks_exact_mut(nx)) {
+        run.state_at(*t, x);
+        let k = run.times.partition_point(|s| s <= t).clamp(1, last.max(1)) - 1;
+        u.extend_from_slice(run.controls.at(if *t >= end { last } else { k }));
+        let next = (k + 1).min(last);
+        let width = run.times[next] - run.times[k];
+        let w = if width > 0.0 { ((t - run.times[k]) / width).clamp(0.0, 1.0) } else { 0.0 };
+        costs.push(run.costs[k] + w * (run.costs[next] - run.costs[k]));
+    }
+    let made = py.import("ocorl._simulation")?.getattr("Simulation")?;
+    Ok(made.call1((
+        vector(py, &times),
+        matrix(py, &x, nx)?,
+        matrix(py, &u, nu)?,
+        vector(py, &costs),
+        run.cost(),
+        run.outcome.to_string(),
+    ))?)
+}
+
+/// More moments of a run than this are not given out.
+const MOST_MOMENTS: usize = 10_000_000;
+
+/// The systems that come with the program: name, title, summary.
+#[pyfunction]
+pub(crate) fn systems(py: Python<'_>) -> PyResult<Vec<(String, String, String)>> {
+    guard(py, "systems", || {
+        let each = |b: Benchmark| (b.name.into_owned(), b.title.into_owned(), b.summary.into_owned());
+        Ok(Benchmark::all().into_iter().map(each).collect())
+    })
+}
+
+/// The names of the measurement strategies.
+#[pyfunction]
+pub(crate) fn strategies(py: Python<'_>) -> PyResult<Vec<&'static str>> {
+    guard(py, "strategies", || Ok(Strategy::ALL.map(Strategy::name).to_vec()))
+}

@@ -1,0 +1,103 @@
+"""Plans, controllers, the planner on its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import own
+
+import ocorl
+
+
+@pytest.fixture(scope="module")
+def plan(told: Path) -> ocorl.Plan:
+    with ocorl.Study.open(told, read_only=True) as study:
+        pending = study.pending
+    assert pending is not None
+    return pending
+
+
+def test_a_plan_is_arrays(plan: ocorl.Plan) -> None:
+    n = len(plan.t) - 1
+    assert plan.x.shape == (n + 1, 2) and plan.u.shape == (n, 1) and plan.gains.shape == (n, 1, 2)
+    assert (plan.episode, plan.legs, plan.valid_for, plan.rule) == (2, 1, 10.0, None)
+    assert len(plan.measure_at) == 10 and plan.planned_cost > 0 and "episode 2" in repr(plan)
+    assert ocorl.Plan.parse(plan.text).text == plan.text
+    html = plan._repr_html_()
+    assert "<table>" in html and "<svg" in html
+    x = plan.x
+    x[:] = 0  # a copy: the plan stays as it is
+    assert plan.x.any()
+
+
+@pytest.mark.parametrize("mpc", [False, True])
+def test_controls_are_finite_and_within_limits_whatever_comes(plan: ocorl.Plan, mpc: bool) -> None:
+    controller = plan.controller(mpc=mpc)
+    random = np.random.default_rng(0)
+    assert controller.rung is None and controller(0.0, plan.x0).shape == (1,)
+    assert controller.rung == ("fresh" if mpc else "planned")
+    for i in range(100):
+        x = plan.x0 + random.normal(size=2) * 10.0 ** random.integers(-2, 7)
+        if i % 10 == 0:
+            x[random.integers(2)] = np.nan
+        u = controller(0.05 * i, x)
+        assert np.isfinite(u).all() and (u >= plan.lower).all() and (u <= plan.upper).all()
+    np.testing.assert_array_equal(controller(plan.valid_for, plan.x0), plan.safe_control)
+    assert controller.rung == "safe" and controller.why == "the plan is not valid any more"
+    np.testing.assert_array_equal(controller(np.nan, plan.x0), plan.safe_control)
+    assert sum(controller.counts) == 103
+    controller.reset()
+    assert controller.counts == [0, 0, 0, 0] and controller(0.0, plan.x0) is not None
+
+
+def test_a_controller_says_what_it_needs(plan: ocorl.Plan) -> None:
+    controller = plan.controller()
+    for x, message in [(None, "not None"), ([1.0], r"expected \(2,\)"), ("up", "dtype")]:
+        with pytest.raises(ocorl.MistakeError, match=message):
+            controller(0.0, x)  # type: ignore[arg-type]
+    with pytest.raises(ocorl.MistakeError, match="no leg 4"):
+        plan.controller(4)
+    with pytest.raises(ocorl.MistakeError, match="'budget' is -1"):
+        plan.controller(mpc=True, budget=-1)
+    with pytest.raises(ocorl.MistakeError, match="not a plan"):
+        ocorl.Plan.parse("{}")
+    assert plan.controller(mpc=True, budget=5.0)(0.0, plan.x0).shape == (1,)
+
+
+def test_the_planner_works_alone() -> None:
+    best = ocorl.optimal("pendulum")
+    assert best.tracked == pytest.approx(best.cost, rel=0.05) and best.held > best.cost
+    for system in ("pendulum", own()):
+        plan = ocorl.plan(system, intervals=60)
+        assert plan.outcome == "converged" and plan.planned_cost == pytest.approx(best.cost, rel=0.02)
+    controller = plan.controller()
+    run = own().simulate(controller, period=0.05)
+    assert run.cost == pytest.approx(plan.planned_cost, rel=0.1)
+    shorter = ocorl.plan("pendulum", x0=[0.5, 0.0], horizon=2.0, intervals=40)
+    assert shorter.horizon == 2.0 and shorter.x0[0] == 0.5 and shorter.planned_cost < plan.planned_cost
+
+
+def test_the_planner_works_on_a_model() -> None:
+    random = np.random.default_rng(1)
+    X = random.uniform([-4, -4], [4, 4], size=(120, 2))
+    U = random.uniform(-5, 5, size=(120, 1))
+    dots = ocorl.System("pendulum").derivative(X, U)
+    model = ocorl.GpDynamics(noise=0.01, angles=[0]).fit(X, dots, U=U)
+    best = ocorl.optimal("pendulum").cost
+    for explore in ("mean", "optimistic"):
+        plan = ocorl.plan(model, task="pendulum", explore=explore, intervals=60)
+        assert plan.planned_cost == pytest.approx(best, rel=0.1)
+    alone = ocorl.plan(
+        model, cost=ocorl.quadratic(Q=[1, 1], R=[1]), x0=[np.pi, 0], horizon=10, limits=(-5, 5), intervals=60
+    )
+    assert alone.states == ["x0", "x1"] and alone.controls == ["u0"] and np.abs(alone.u).max() <= 5
+    for options, message in [
+        ({"task": "tank"}, "no system 'tank'"),
+        ({"cost": "x0^2"}, "'x0' is needed"),
+        ({"task": "cart-pole"}, "the model has 2 states"),
+        ({"task": "pendulum", "explore": "blind"}, "no exploration 'blind'"),
+    ]:
+        with pytest.raises(ocorl.MistakeError, match=message):
+            ocorl.plan(model, **options)  # type: ignore[arg-type]

@@ -1,0 +1,183 @@
+"""Studies: ask, run, tell."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import QUICK, measured
+
+import ocorl
+
+
+def test_asked_and_told_to_the_end(study: ocorl.Study) -> None:
+    while (plan := study.ask()) is not None:
+        assert study.ask().text == plan.text and study.pending.episode == plan.episode
+        receipt = study.tell(plan, **measured(plan))
+        assert (receipt["stored"], receipt["on_time"], receipt["missed"]) == (5, 5, 0)
+    assert study.done and study.pending is None
+    assert [episode["status"] for episode in study.episodes] == ["complete"] * 3
+    status = study.status()
+    assert status["episodes"] == 3 and status["measurements"] == 15 and status["over"] == "episodes-used"
+    assert study.check()["records"] == study.head[0]
+    table = study.to_dict()
+    assert list(table)[:3] == ["episode", "t", "theta"] and len(table["t"]) == 15 and table["used"].all()
+    assert study.to_dict("episodes")["cost"].shape == (3,)
+    html = study._repr_html_()
+    assert "<table>" in html and "<svg" in html
+    report = Path(study.report())
+    assert report.name == "index.html" and report.parent.name == "report" and report.stat().st_size > 0
+    assert study.plot("cost").svg.startswith("<svg") and study.plot("states", episode=2).svg.startswith("<svg")
+
+
+def test_telling_is_looked_at_and_nothing_is_half_kept(study: ocorl.Study) -> None:
+    plan = study.ask()
+    good, head = measured(plan), study.head
+    for change, message in [
+        ({"x": good["x"][:-1]}, "'t' has 5 entries, 'x' has 4 rows"),
+        ({"x": good["x"][:, :1]}, r"'x' has the shape \(5, 1\), expected \(n, 2\)"),
+        ({"x_dot": np.full((5, 2), np.nan)}, "x_dot"),
+        ({"u": np.full((5, 1), np.inf)}, "is inf"),
+        ({"t": good["t"] + 20}, "lies outside the episode"),
+        ({"t": "now"}, "'t' must be an array"),
+        ({"start": 3}, "initial state 3"),
+        ({"cost": np.nan}, "the cost is NaN"),
+    ]:
+        with pytest.raises(ocorl.MistakeError, match=message):
+            study.tell(plan, **{**good, **change})
+        assert study.head == head
+    with pytest.raises(ocorl.MistakeError, match="there is no episode 7"):
+        study.tell(7, **good)
+    with pytest.raises(ocorl.MistakeError, match="contradict"):
+        study.tell(plan, **good, more=True, correct=True)
+
+
+def test_halves_corrections_failures_and_notes(study: ocorl.Study) -> None:
+    plan = study.ask()
+    all_of = measured(plan)
+    first = {key: value[:2] for key, value in all_of.items()}
+    rest = {key: value[2:] for key, value in all_of.items()}
+    assert study.tell(plan, **first, more=True)["closed"] is None
+    assert study.tell(plan, **rest)["closed"]["status"] == "complete"
+    assert study.tell(plan, **all_of)["known"] == 5
+    moved = {**all_of, "x_dot": all_of["x_dot"] + 0.1}
+    with pytest.raises(ocorl.MistakeError, match="other values"):
+        study.tell(plan, **moved)
+    assert study.tell(plan, **moved, correct=True)["stored"] == 5
+    study.note("the belt slipped")
+    assert study.status()["notes"] == ["the belt slipped"]
+    study.ask()
+    assert study.fail("the motor tripped")["status"] == "failed"
+    assert study.discard(0, "the belt")["status"] == "discarded"
+    assert not study.measurements()["used"].any()
+    assert study.import_(**{key: value for key, value in all_of.items()}) == 5
+
+
+def test_files_are_told_too(study: ocorl.Study, tmp_path: Path) -> None:
+    plan = study.ask()
+    table = measured(plan)
+    file = tmp_path / "measured.csv"
+    rows = np.hstack([table["t"].reshape(-1, 1), table["x"], table["u"], table["x_dot"]])
+    head = "t,theta,omega,torque,theta_dot,omega_dot\n"
+    file.write_text(head + "".join(",".join(map(repr, map(float, row))) + "\n" for row in rows))
+    assert study.import_(file) == 5
+    assert study.tell_file(file)["stored"] == 5
+    with pytest.raises(ocorl.MistakeError, match="cannot read"):
+        study.tell_file(tmp_path / "missing.csv")
+
+
+def test_the_program_and_python_share_a_study(program: str, tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    subprocess.run([program, "study", "new", str(folder), "--system", "pendulum"], check=True, capture_output=True)
+    with ocorl.Study.open(folder) as study:
+        text = study.ask().text
+        busy = subprocess.run([program, "study", "ask", str(folder)], capture_output=True, text=True)
+        assert busy.returncode == 4
+    said = subprocess.run([program, "study", "ask", str(folder)], check=True, capture_output=True, text=True)
+    assert said.stdout == text
+
+
+def test_errors_have_their_classes(tmp_path: Path) -> None:
+    with pytest.raises(ocorl.MistakeError, match="there is no study"):
+        ocorl.Study.open(tmp_path / "nothing")
+    folder = tmp_path / "lab"
+    with ocorl.Study.create(folder, "pendulum"):
+        with pytest.raises(ocorl.BusyError, match="in use"):
+            ocorl.Study.open(folder)
+        with ocorl.Study.open(folder, read_only=True) as other:
+            assert other.head[0] == 1
+    with pytest.raises(ocorl.MistakeError, match="already"):
+        ocorl.Study.create(folder, "pendulum")
+    with pytest.raises(ocorl.MistakeError, match="created or opened"):
+        ocorl.Study(folder)
+    study = ocorl.Study.open(folder)
+    study.close()
+    study.close()
+    with pytest.raises(ocorl.StudyError, match="closed"):
+        study.ask()
+    database = folder / "study.db"
+    assert database.exists()
+    data = bytearray(database.read_bytes())
+    at = data.find(b'"seed"')
+    data[at + 1] ^= 1
+    database.write_bytes(data)
+    with pytest.raises(ocorl.DamagedError) as caught:
+        ocorl.Study.open(folder)
+    assert dict(caught.value.details)["note"] == "nothing was changed on disk"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ocorl.DiskError):
+        ocorl.run("pendulum", quiet=True, out=tmp_path / "file" / "inside")
+
+
+def test_sixteen_threads_share_a_study(tmp_path: Path) -> None:
+    with ocorl.Study.create(tmp_path / "lab", "pendulum", episodes=2, measurements=5, set=QUICK) as study:
+        texts: list[str] = []
+        errors: list[BaseException] = []
+
+        def work(number: int) -> None:
+            try:
+                plan = study.ask()
+                texts.append(plan.text)
+                study.note(f"note {number}")
+                study.status()
+                study.tell(0, **measured(plan))
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in threads) and not errors
+        # Some asked before, some after the first episode was told.
+        assert len(set(texts)) <= 2 and len(texts) == 16
+        assert sorted(study.status()["notes"]) == sorted(f"note {number}" for number in range(16))
+        assert study.check()["measurements"] == 5
+
+
+def _child(study: ocorl.Study, answers: multiprocessing.Queue) -> None:
+    try:
+        study.status()
+        answers.put("it answered")
+    except ocorl.StudyError as error:
+        answers.put(error.message)
+    answers.put(float(ocorl.run("pendulum", episodes=1, quiet=True, set=QUICK).final_cost))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_gets_an_error_or_works_and_never_hangs(study: ocorl.Study) -> None:
+    expected = ocorl.run("pendulum", episodes=1, quiet=True, set=QUICK).final_cost
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    child = context.Process(target=_child, args=(study, answers))
+    child.start()
+    assert answers.get(timeout=60) == "this study was opened by another process"
+    assert answers.get(timeout=60) == expected
+    child.join(60)
+    assert child.exitcode == 0
+    study.note("still mine")
