@@ -34,6 +34,17 @@ pub(crate) fn test() -> Result<Outcome, String> {
     types.args(["-m", "mypy", "--cache-dir", &cache, "python/ocorl", "tests/typed_script.py"]);
     types.current_dir(root().join(CRATE));
     pass(types)?;
+    let mut stubs = Command::new(&python);
+    let allowed = root().join(CRATE).join("tests/stubs.allowed").display().to_string();
+    stubs.args([
+        "-m",
+        "mypy.stubtest",
+        "ocorl._ocorl",
+        "--ignore-disjoint-bases",
+        "--ignore-unused-allowlist",
+    ]);
+    stubs.args(["--allowlist", &allowed]).current_dir(&environment);
+    pass(stubs)?;
     try_documents(&system, &wheel, &environment.join("fresh"))?;
     Ok(Outcome::Passed)
 }

@@ -181,7 +181,10 @@ impl Options {
             return Ok(Swept::Planned(planned));
         }
         if !manners.quiet {
-            say(&planned.words());
+            // On Ray the driver says so itself.
+            if self.on == Where::Threads || todo.is_empty() {
+                say(&planned.words());
+            }
             for path in &sweep.damaged {
                 say(&format!("warning: '{}' cannot be read; its cell is run again\n", path.display()));
             }

@@ -96,6 +96,12 @@ impl Grid {
         guard(py, "Grid.cells", || self.inner.cells().iter().map(written).collect())
     }
 
+    /// Its cells in words.
+    #[getter]
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, "Grid.names", || Ok(self.inner.cells().iter().map(ToString::to_string).collect()))
+    }
+
     /// Seconds a cell may take.
     #[getter]
     fn budget(&self, py: Python<'_>) -> PyResult<Option<f64>> {

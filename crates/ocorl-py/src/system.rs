@@ -9,7 +9,7 @@ use numpy::{PyArray1, PyArray2};
 use ocorl::learn::Strategy;
 use ocorl::linalg::{Dims, Points};
 use ocorl::simulate::{Experiment, Run, Simulator};
-use ocorl::system::{Benchmark, Bounds, Dynamics};
+use ocorl::system::{Benchmark, Bounds, Dynamics, Quantity};
 use ocorl_study::system::System as Described;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -518,11 +518,10 @@ impl System {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, "System.__repr__", || {
-            let (dims, task) = (self.dims(), &self.source.inner.task);
-            Ok(format!(
-                "System('{}', {} states, {} inputs, horizon {})",
-                self.source.inner.name, dims.state, dims.control, task.horizon
-            ))
+            let (name, task) = (&self.source.inner.name, &self.source.inner.task);
+            let names = |all: &[Quantity]| all.iter().map(|q| q.name.as_str()).collect::<Vec<_>>().join(", ");
+            let (states, inputs) = (names(&task.states), names(&task.controls));
+            Ok(format!("System('{name}': {states}; {inputs}; horizon {})", task.horizon))
         })
     }
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -175,3 +177,27 @@ def test_workers_have_one_thread(ray: Any) -> None:
 
     assert ray.get(threads.remote()) == "11"
     assert ocorl.__version__
+
+
+def test_the_program_sweeps_on_ray(program: str, tmp_path: Path) -> None:
+    """Its grid, its folder, its table; interrupted on threads, finished on Ray."""
+    pytest.importorskip("ray")
+    grid = tmp_path / "grid.toml"
+    grid.write_text('systems = ["glucose-in-blood"]\nseeds = 3\n[set]\nepisodes = 2\nmeasurements = 3\n')
+    environment = {**os.environ, "OCORL_PYTHON": sys.executable}
+
+    def swept(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [program, "sweep", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+
+    first = tmp_path / "first.toml"
+    first.write_text(grid.read_text().replace("seeds = 3", "seeds = 1"))
+    swept("first.toml", "--out", "ray")
+    on_ray = swept("grid.toml", "--out", "ray", "--on", "ray", "--jobs", "2")
+    assert "3 cells, 1 already done, 2 to run" in on_ray.stderr
+    here = swept("grid.toml", "--out", "threads")
+    assert on_ray.stdout == here.stdout
+    assert tables(tmp_path / "ray") == tables(tmp_path / "threads")
+    environment["OCORL_PYTHON"] = "no-such-python"
+    refused = subprocess.run([program, "sweep", "grid.toml", "--out", "third", "--on", "ray"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2 and "pip install 'ocorl[ray]'" in refused.stderr

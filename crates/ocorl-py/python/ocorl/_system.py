@@ -217,7 +217,7 @@ class System(_ocorl.System):
 
     >>> import numpy as np, ocorl
     >>> System("pendulum")
-    System('pendulum', 2 states, 1 inputs, horizon 10)
+    System('pendulum': theta, omega; torque; horizon 10)
     >>> def f(x, u):                                   # dx/dt
     ...     return np.array([x[1], 9.81 / 5.0 * np.sin(x[0]) + u[0]])
     >>> system = System(f, states=["theta", "omega"], inputs={"tau": (-5, 5)},
@@ -271,7 +271,7 @@ class System(_ocorl.System):
         ... [cost]
         ... state = { level = 1 }
         ... ''', "tank.toml")
-        System('tank', 1 states, 1 inputs, horizon 20)
+        System('tank': level; valve; horizon 20)
         """
         return super().__new__(cls, text=text, file=file)
 

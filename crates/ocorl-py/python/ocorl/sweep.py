@@ -229,7 +229,7 @@ def sweep(
     """
     described, name = _grid(grid)
     folder = Path(out) if out is not None else Path("sweeps") / name
-    cells, budget = described.cells, described.budget
+    cells, names, budget = described.cells, described.names, described.budget
     kept = _ocorl.Sweep(str(folder), described)
     todo = kept.todo(again)
     say: Callable[[str], None] = (lambda words: None) if quiet else lambda words: print(words, file=sys.stderr, flush=True)
@@ -237,8 +237,7 @@ def sweep(
     ended = 0
 
     def progress(index: int, words: str) -> None:
-        cell = json.loads(cells[index])
-        say(f"[{ended}/{len(todo)}] {cell['system']}, seed {cell['seed']}: {words}")
+        say(f"[{ended}/{len(todo)}] {names[index]}: {words}")
 
     if isinstance(backend, str) and backend == "threads":
         if address is not None:
@@ -350,7 +349,8 @@ class _Callable(ModuleType):
         return sweep(*arguments, **settings)
 
 
-sys.modules[__name__].__class__ = _Callable
-
 if __name__ == "__main__":
-    sys.exit(main())
+    # As the module that everybody else imports: its classes are theirs.
+    sys.exit(import_module("ocorl.sweep").main())
+
+sys.modules[__name__].__class__ = _Callable
