@@ -6,7 +6,7 @@
 //! Summary { 1: repeated Value }     Value { 1: tag: string, 2: simple_value: float }
 //! ```
 //!
-//! Data are in the encoding of protocol buffers. `ocorl.trackers` of the Python package writes the same bytes.
+//! Data are in the encoding of protocol buffers.
 
 use crate::cell::EpisodeRow;
 use std::fs::{File, OpenOptions};
@@ -194,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn records_are_those_of_the_python_package() {
-        // ocorl.trackers.event_record(1731765000.25, 300, "cost", 20.2), and the first record of its files.
+    fn records_are_those_that_tensorboard_reads() {
+        // Read back by TensorBoard's own reader, and by one written apart (crates/ocorl-py/tests).
         let number = "1b000000000000001a0d9e1309000010c228ced94110ac022a0d0a0b0a04636f7374159a99a141e3674e59";
         assert_eq!(hex(&record(1_731_765_000.25, 300, "cost", 20.2)), number);
         let first = "1800000000000000a37f4b2209000010c228ced9411a0d627261696e2e4576656e743a32f0787449";

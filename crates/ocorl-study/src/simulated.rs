@@ -162,11 +162,13 @@ impl Simulated {
             return Ok(());
         }
         let (theirs, ours) = (&self.study.created().version, env!("CARGO_PKG_VERSION"));
+        let cause = if theirs == ours {
+            "other equations than then, or another processor".into()
+        } else {
+            format!("another version made the study ({theirs}, this is {ours})")
+        };
         Err(Mistake::new(format!("episode {} run once more does not give what was told of it", over.episode))
-            .detail(
-                "cause",
-                format!("another version made the study ({theirs}, this is {ours}), or another processor"),
-            )
+            .detail("cause", cause)
             .hint("go on where it was made, or give another folder with --out")
             .into())
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Names the Python that has the package; else it is `python3`.
 const PYTHON: &str = "OCORL_PYTHON";
-/// Ctrl-C reaches the driver too; so long it has to come to its end.
+/// So long the driver has to come to its end when it is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Where cells are run.
@@ -53,25 +53,41 @@ impl Driver<'_> {
         driver.args(["--ray", self.address.unwrap_or("local")]);
         driver.args(self.jobs.map(|jobs| format!("--jobs={jobs}")));
         driver.args(self.again.then_some("--again")).args(self.quiet.then_some("--quiet"));
-        // Its table is the one that this program prints.
-        driver.stdin(Stdio::null()).stdout(Stdio::null());
+        // It stops when its standard input ends: a signal may be meant for this program alone. Its table is the one that this program prints.
+        driver.arg("--held").stdin(Stdio::piped()).stdout(Stdio::null());
         let failed = |error: std::io::Error| Failure::badly(format!("cannot run Python: {error}"));
         let mut child = driver.spawn().map_err(failed)?;
+        let mut held = child.stdin.take();
         let mut stopped: Option<Instant> = None;
         loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 if status.success() || signals.caught().is_some() {
                     return Ok(());
                 }
-                return Err(Failure::badly(format!("the sweep on Ray ended with {status}"))
+                return Err(ended(status.code(), format!("the sweep on Ray ended with {status}"))
                     .detail("saved", folder.display().to_string())
                     .hint("what is finished is kept; the same command goes on where it was"));
             }
-            if signals.caught().is_some() && stopped.get_or_insert_with(Instant::now).elapsed() > GRACE {
-                child.kill().map_err(failed)?;
+            if signals.caught().is_some() {
+                drop(held.take());
+                if stopped.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                    child.kill().map_err(failed)?;
+                }
             }
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+}
+
+/// The driver has said why; its exit codes are those of this program.
+fn ended(code: Option<i32>, message: String) -> Failure {
+    match code {
+        Some(2) => Failure::usage(message),
+        Some(3) => Failure::damaged(message),
+        Some(4) => Failure::in_use(message),
+        Some(5) => Failure::on_disk(message),
+        Some(130) => Failure::interrupted(2, message),
+        _ => Failure::badly(message),
     }
 }
 
@@ -107,5 +123,14 @@ mod tests {
         for wrong in ["", "rays", "ray:", "mpi"] {
             assert!(wrong.parse::<Where>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn exit_codes_of_the_driver_are_passed_on() {
+        for code in [1, 2, 3, 4, 5, 130] {
+            assert_eq!(i32::from(ended(Some(code), "it ended".into()).code), code);
+        }
+        // Killed, or by an exit code that means nothing here.
+        assert_eq!((ended(None, String::new()).code, ended(Some(77), String::new()).code), (1, 1));
     }
 }

@@ -6,8 +6,8 @@ use ocorl::plan::Outcome as Search;
 use ocorl::system::Task;
 use serde_json::{Value as Json, json};
 
-/// An event as a document; none of one that this program does not know.
-pub fn document(event: &Event<'_>) -> Option<Json> {
+/// An event as a document, its costs times `scale`; none of one that this program does not know.
+pub fn document(event: &Event<'_>, scale: f64) -> Option<Json> {
     Some(match event {
         Event::EpisodeBegan { episode, measurements } => {
             json!({ "event": "episode_began", "episode": episode, "measurements": measurements })
@@ -16,8 +16,8 @@ pub fn document(event: &Event<'_>) -> Option<Json> {
             "event": "planned",
             "episode": episode,
             "start": start,
-            "planned_cost": planned_cost,
-            "mean_cost": mean_cost,
+            "planned_cost": scale * planned_cost,
+            "mean_cost": scale * mean_cost,
             "outcome": match outcome {
                 Search::Converged => "converged",
                 Search::Stalled => "stalled",
@@ -33,7 +33,7 @@ pub fn document(event: &Event<'_>) -> Option<Json> {
             "event": "executed",
             "episode": episode,
             "start": start,
-            "cost": cost,
+            "cost": scale * cost,
             "outcome": outcome.to_string(),
             "measurement_times": measurement_times,
         }),

@@ -11,6 +11,8 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
+    /// Who took it; a process that was forked since has a copy.
+    pid: u32,
 }
 
 /// What stands in the file, for the message to whoever comes second.
@@ -51,14 +53,16 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(text.as_bytes()))
             .map_err(io)?;
-        Ok(Lock { file })
+        Ok(Lock { file, pid: holder.pid })
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Who has left does not sign. If that fails, its number tells: nobody has it any more.
-        let _ = self.file.set_len(0);
+        if self.pid == std::process::id() {
+            // Who has left does not sign. If that fails, its number tells: nobody has it any more.
+            let _ = self.file.set_len(0);
+        }
     }
 }
 

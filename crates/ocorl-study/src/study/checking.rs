@@ -18,6 +18,16 @@ pub struct Strange {
     pub of: usize,
 }
 
+impl Strange {
+    /// A warning, if there is reason for one.
+    pub fn warning(&self) -> Option<String> {
+        let (far, of) = (self.far, self.of);
+        let text =
+            || format!("{far} of {of} points are more than 6 sigma from the model; are the units right?");
+        (far > 0).then(text)
+    }
+}
+
 /// Farther than this many standard deviations is strange.
 const FAR: f64 = 6.0;
 

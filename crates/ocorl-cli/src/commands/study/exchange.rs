@@ -169,12 +169,8 @@ pub(super) fn tell(arguments: &Tell, manners: Manners) -> Result<Answer, Failure
         for note in &receipt.notes {
             let _ = writeln!(remark, "note: {note}");
         }
-        if let Some(strange) = strange.filter(|s| s.far > 0) {
-            let _ = writeln!(
-                remark,
-                "warning: {} of {} points are more than 6 sigma from the model; are the units right?",
-                strange.far, strange.of
-            );
+        if let Some(warning) = strange.and_then(|strange| strange.warning()) {
+            let _ = writeln!(remark, "warning: {warning}");
         }
     }
     Ok(Answer { text: told(&arguments.at.folder, &receipt, before), remark })
