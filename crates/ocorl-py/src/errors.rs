@@ -103,8 +103,32 @@ impl From<Mistake> for Trouble {
     fn from(mistake: Mistake) -> Self {
         let Mistake { message, details, hint } = mistake;
         let details = details.into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
-        Failure { details, hint, ..Failure::mistake(message) }.into()
+        Failure { details, hint: hint.map(|hint| in_python(&hint)), ..Failure::mistake(message) }.into()
     }
+}
+
+/// What hints say of the program, and what does the same here. The longer ones first.
+const WORDS: [(&str, &str); 12] = [
+    ("`ocorl study ask` writes", "plan.text holds"),
+    ("ocorl study ask, ocorl rig, ocorl study tell", "study.ask(), study.tell(...)"),
+    ("ocorl study tell --correct", "study.tell(..., correct=True)"),
+    ("ocorl study import", "study.import_(path) with"),
+    ("ocorl study discard", "study.discard(episode)"),
+    ("ocorl study fail", "study.fail(reason) in"),
+    ("ocorl study ask", "study.ask() in"),
+    ("--settings takes", "settings= takes"),
+    ("with --out", "as out="),
+    ("ocorl sweep --help", "ocorl.sweep"),
+    ("ocorl new NAME", "ocorl.System(f, states=..., inputs=..., ...)"),
+    ("ocorl list", "ocorl.systems()"),
+];
+
+/// A hint in the words of this package.
+fn in_python(hint: &str) -> String {
+    if let Some(system) = hint.strip_suffix(" --print-config").and_then(|h| h.rsplit_once("ocorl run ")) {
+        return format!("{}print(ocorl.System('{}').settings())", system.0, system.1);
+    }
+    WORDS.iter().fold(hint.to_owned(), |hint, (program, here)| hint.replace(program, here))
 }
 
 /// Errors whose words say everything.

@@ -59,7 +59,7 @@ impl Function {
 }
 
 /// The beginning of a long text, in one line.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(80) {
         Some((end, _)) => format!("{}...", &line[..end]),
@@ -116,8 +116,13 @@ impl Called {
     }
 
     fn fail(&self, trouble: Trouble) {
-        lock(&self.trouble).get_or_insert(trouble);
         self.cancel.store(true, Ordering::Relaxed);
+        let late = {
+            let mut first = lock(&self.trouble);
+            if first.is_none() { first.replace(trouble) } else { Some(trouble) }
+        };
+        // Out of the lock: letting go of an exception may run anybody's code.
+        drop(late);
     }
 }
 

@@ -13,12 +13,14 @@
 //! | `optimal` | `optimal` |
 //! | `model` | `Model`, `Draw`, `choose_times` |
 //! | `sweep` | `Grid`, `Sweep`, `run_cell`, `studies` |
+//! | `event_file` | `EventFile` |
 //! | `figures` | `draw`, `exhibits`, `report` |
 //!
 //! The other half, in `python/ocorl`, has the names that people use, with their documentation.
 
 mod arrays;
 mod errors;
+mod event_file;
 mod figures;
 mod function;
 mod model;
@@ -43,6 +45,7 @@ fn _ocorl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::Controller>()?;
     module.add_class::<model::Model>()?;
     module.add_class::<model::Draw>()?;
+    module.add_class::<event_file::EventFile>()?;
     module.add_class::<sweep::Grid>()?;
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(system::systems, module)?)?;

@@ -2,6 +2,7 @@
 
 use crate::arrays::{Shape, list, matrices, matrix, rows, vector};
 use crate::errors::{Answer, Failure, guard};
+use crate::values::whole;
 use crate::work::{self, How, lock};
 use numpy::{PyArray1, PyArray2, PyArray3};
 use ocorl::learn::{ModelSettings, Strategy};
@@ -65,12 +66,15 @@ impl Model {
         u: &Bound<'_, PyAny>,
         x_dot: &Bound<'_, PyAny>,
         noise: &Bound<'_, PyAny>,
-        angles: Vec<usize>,
+        #[pyo3(from_py_with = whole)] angles: Vec<usize>,
         settings: &str,
-        seed: u64,
+        #[pyo3(from_py_with = whole)] seed: u64,
     ) -> PyResult<Self> {
         guard(py, "Model", || {
             let dims = Dims { state: columns(x, "x")?, control: columns(u, "u")? };
+            if dims.state == 0 {
+                return Err(Failure::mistake("'x' has no columns").into());
+            }
             let settings: ModelSettings = serde_json::from_str(settings).map_err(|error| {
                 Failure::mistake("these are no settings of a model").detail("cause", error.to_string())
             })?;
@@ -167,7 +171,7 @@ impl Model {
     }
 
     /// One function drawn from what is believed; the same for the same seed.
-    fn draw(&self, py: Python<'_>, seed: u64) -> PyResult<Draw> {
+    fn draw(&self, py: Python<'_>, #[pyo3(from_py_with = whole)] seed: u64) -> PyResult<Draw> {
         guard(py, "Model.draw", || {
             let drawn = work::brief(py, || self.inner.sample(&mut Stream::root(seed).rng()))?;
             Ok(Draw { inner: Mutex::new(drawn), dims: self.dims() })
@@ -382,7 +386,7 @@ pub(crate) fn choose_times<'py>(
     model: &Bound<'py, Model>,
     t: &Bound<'py, PyAny>,
     z: &Bound<'py, PyAny>,
-    count: usize,
+    #[pyo3(from_py_with = whole)] count: usize,
     noise: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<usize>> {
     guard(py, "choose_times", || {
@@ -403,7 +407,10 @@ pub(crate) fn choose_times<'py>(
         let variances: Vec<f64> = noise.iter().map(|s| s * s).collect();
         let model = model.get().inner.clone();
         let Some(strategy) = Strategy::ALL.into_iter().find(|s| s.name() == strategy) else {
-            return Err(not_alone(strategy));
+            let names = Strategy::ALL.map(Strategy::name).join(", ");
+            return Err(Failure::mistake(format!("no strategy '{strategy}'"))
+                .hint(format!("there are: {names}"))
+                .into());
         };
         work::quietly(py, How::at("choose_times"), move |_| {
             let mut joint = model.joint(Points::new(&z, dims.point()));

@@ -4,6 +4,7 @@ use crate::arrays::{blocks, vector};
 use crate::errors::{Failure, guard};
 use crate::function::Called;
 use crate::system::System;
+use crate::values::{maybe_whole, whole};
 use crate::work::{self, How};
 use ocorl::baseline::{self, BaselineSettings};
 use ocorl::simulate::Trajectory;
@@ -19,10 +20,10 @@ const MOMENTS: usize = 1001;
 pub(crate) fn optimal<'py>(
     py: Python<'py>,
     system: &Bound<'py, System>,
-    intervals: usize,
-    holds: Option<usize>,
-    seed: u64,
-    threads: Option<usize>,
+    #[pyo3(from_py_with = whole)] intervals: usize,
+    #[pyo3(from_py_with = maybe_whole)] holds: Option<usize>,
+    #[pyo3(from_py_with = whole)] seed: u64,
+    #[pyo3(from_py_with = maybe_whole)] threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, "optimal", || {
         let source = system.get().source.clone();

@@ -5,7 +5,7 @@ use crate::errors::{Answer, Failure, guard};
 use crate::function::Called;
 use crate::model::Model;
 use crate::system::System;
-use crate::values::document;
+use crate::values::{document, whole};
 use crate::work::{self, How, lock};
 use numpy::{PyArray1, PyArray2, PyArray3};
 use ocorl::explore::Exploration;
@@ -14,7 +14,7 @@ use ocorl::plan::{
     ForwardPass, Outcome, Plan as Found, Problem, Settings, Start, Transcription, best_of, uniform_grid,
 };
 use ocorl::random::Stream;
-use ocorl::system::{Bounds, Cost, Dynamics, Task};
+use ocorl::system::{Bounds, Cost, Dynamics, Task, Text};
 use ocorl::track::Reference;
 use ocorl_study::control::{self, Deadline, Effort, ITERATIONS, Status};
 use ocorl_study::plan_file::{FORMAT, LegTable, Limits, Named, PlanFile, VERSION};
@@ -23,12 +23,15 @@ use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// What a pickle holds: who makes it again, and from what.
+type Reduced<'py, T> = (Bound<'py, PyAny>, T);
+
 /// What is to be done in an episode: `plan.json`.
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct Plan {
     pub(crate) file: Arc<PlanFile>,
     /// How the search for it ended, if it was made by the planner on its own.
-    outcome: Option<&'static str>,
+    outcome: Option<Text>,
 }
 
 impl Plan {
@@ -49,10 +52,13 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
-    /// Reads `plan.json`.
+    /// Reads `plan.json`; `outcome` is how the search for it ended.
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
-        guard(py, "Plan.parse", || Ok(Plan::new(Arc::new(PlanFile::parse(text, "plan.json")?))))
+    #[pyo3(signature = (text, outcome=None))]
+    fn parse(py: Python<'_>, text: &str, outcome: Option<String>) -> PyResult<Self> {
+        guard(py, "Plan.parse", || {
+            Ok(Plan { file: Arc::new(PlanFile::parse(text, "plan.json")?), outcome: outcome.map(Text::from) })
+        })
     }
 
     #[getter]
@@ -163,8 +169,8 @@ impl Plan {
 
     /// How the search for it ended; none of a plan that a study asked for.
     #[getter]
-    fn outcome(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        guard(py, "Plan.outcome", || Ok(self.outcome))
+    fn outcome(&self, py: Python<'_>) -> PyResult<Option<&str>> {
+        guard(py, "Plan.outcome", || Ok(self.outcome.as_deref()))
     }
 
     /// `plan.json`.
@@ -176,7 +182,7 @@ impl Plan {
     /// One of its runs in numbers.
     #[pyo3(signature = (number=0))]
     fn leg_table<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyAny>> {
-        guard(py, "Plan.leg_table", || Ok(document(py, self.leg(number)?)?))
+        guard(py, "Plan.leg_table", || document(py, self.leg(number)?))
     }
 
     /// u = controller(t, x): finite, within limits, safe after `valid_for`. With `mpc` it solves anew at every call, as long as it takes, or
@@ -184,22 +190,16 @@ impl Plan {
     #[pyo3(signature = (leg=0, *, mpc=false, budget=None))]
     fn controller(&self, py: Python<'_>, leg: usize, mpc: bool, budget: Option<f64>) -> PyResult<Controller> {
         guard(py, "Plan.controller", || {
-            let patience = match budget {
-                None => PATIENCE,
-                Some(seconds) => {
-                    Duration::try_from_secs_f64(seconds).ok().filter(|budget| !budget.is_zero()).ok_or_else(
-                        || Failure::mistake(format!("'budget' is {seconds} s; it must be positive")),
-                    )?
-                }
-            };
-            let file = self.file.clone();
-            work::quietly(py, How::at("Plan.controller"), move |_| Controller::new(&file, leg, mpc, patience))
+            Controller::made(py, "Plan.controller", self.file.clone(), Law { leg, mpc, budget })
         })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        let py = slf.py();
-        guard(py, "Plan.__reduce__", || Ok((slf.get_type().getattr("parse")?, (slf.get().file.text(),))))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String, Option<String>)>> {
+        let (py, plan) = (slf.py(), slf.get());
+        guard(py, "Plan.__reduce__", || {
+            let outcome = plan.outcome.as_deref().map(String::from);
+            Ok((slf.get_type().getattr("parse")?, (plan.file.text(), outcome)))
+        })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -223,12 +223,28 @@ impl Plan {
 /// A solver without a budget is given up after this.
 const PATIENCE: Duration = Duration::from_hours(1);
 
-/// From time and state to a control.
+/// u = controller(t, x): finite, within limits, safe after `valid_for`. It remembers where it was, as a machine's clock does: time must not go
+/// back. `reset()` begins anew; a controller is for one run at a time. With `mpc` the plan of a study is solved anew at every call; a
+/// plan of known equations has its gains alone.
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct Controller {
     file: Arc<PlanFile>,
-    leg: usize,
+    law: Law,
     state: Mutex<State>,
+    /// The process that made it: its solver is a thread there.
+    process: u32,
+}
+
+/// Of a pickled controller: the text of its plan, leg, mpc, budget.
+type Followed = (String, usize, bool, Option<f64>);
+
+/// Which of a plan's runs, and how it is followed.
+#[derive(Clone, Copy)]
+struct Law {
+    leg: usize,
+    mpc: bool,
+    /// Seconds that solving anew may take.
+    budget: Option<f64>,
 }
 
 struct State {
@@ -237,7 +253,20 @@ struct State {
 }
 
 impl Controller {
-    fn new(file: &Arc<PlanFile>, leg: usize, mpc: bool, budget: Duration) -> Answer<Self> {
+    /// Made on another thread: its solver may have to be warmed up.
+    fn made(py: Python<'_>, place: &'static str, file: Arc<PlanFile>, law: Law) -> Answer<Self> {
+        let budget = match law.budget {
+            None => PATIENCE,
+            Some(seconds) => Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|budget| !budget.is_zero())
+                .ok_or_else(|| Failure::mistake(format!("'budget' is {seconds} s; it must be positive")))?,
+        };
+        work::quietly(py, How::at(place), move |_| Controller::new(file, law, budget))
+    }
+
+    fn new(file: Arc<PlanFile>, law: Law, budget: Duration) -> Answer<Self> {
+        let (leg, mpc, file) = (law.leg, law.mpc, &file);
         let settings = control::Settings { budget, ..control::Settings::of(file) };
         let mut inner = control::Controller::new(file, leg)?.with_settings(settings);
         let make = if mpc { control::solvers(file, ITERATIONS)? } else { None };
@@ -246,11 +275,12 @@ impl Controller {
             inner = inner.with_solver(Box::new(Deadline::new(reference, Effort::default(), make)));
             inner.warm_up(PATIENCE);
         }
-        Ok(Controller { file: file.clone(), leg, state: Mutex::new(State { inner, last: None }) })
+        let state = Mutex::new(State { inner, last: None });
+        Ok(Controller { file: file.clone(), law, state, process: std::process::id() })
     }
 
     fn table(&self) -> &LegTable {
-        &self.file.legs[self.leg]
+        &self.file.legs[self.law.leg]
     }
 }
 
@@ -263,6 +293,11 @@ impl Controller {
         x: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guard(py, "Controller.__call__", || {
+            if self.law.mpc && self.process != std::process::id() {
+                return Err(Failure::mistake("this controller was made by another process")
+                    .hint("after a fork, make it again: plan.controller(mpc=True)")
+                    .into());
+            }
             let x = list(x, "x", Some(self.file.states.len()))?;
             let mut control = vec![0.0; self.file.controls.len()];
             let control = py.detach(|| {
@@ -295,6 +330,23 @@ impl Controller {
         guard(py, "Controller.counts", || Ok(py.detach(|| lock(&self.state).inner.counts().rungs)))
     }
 
+    /// One that was pickled: of the same plan, at its beginning.
+    #[staticmethod]
+    fn restored(py: Python<'_>, text: &str, leg: usize, mpc: bool, budget: Option<f64>) -> PyResult<Self> {
+        guard(py, "Controller.restored", || {
+            let file = Arc::new(PlanFile::parse(text, "plan.json")?);
+            Controller::made(py, "Controller.restored", file, Law { leg, mpc, budget })
+        })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Followed>> {
+        let (py, controller) = (slf.py(), slf.get());
+        guard(py, "Controller.__reduce__", || {
+            let Law { leg, mpc, budget } = controller.law;
+            Ok((slf.get_type().getattr("restored")?, (controller.file.text(), leg, mpc, budget)))
+        })
+    }
+
     /// For a new run.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, "Controller.reset", || {
@@ -309,7 +361,7 @@ impl Controller {
 
     #[getter]
     fn leg(&self, py: Python<'_>) -> PyResult<usize> {
-        guard(py, "Controller.leg", || Ok(self.leg))
+        guard(py, "Controller.leg", || Ok(self.law.leg))
     }
 
     #[getter]
@@ -340,7 +392,7 @@ impl Controller {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, "Controller.__repr__", || {
             let PlanFile { system, episode, .. } = &*self.file;
-            Ok(format!("Controller({system}, episode {episode}, leg {})", self.leg))
+            Ok(format!("Controller({system}, episode {episode}, leg {})", self.law.leg))
         })
     }
 }
@@ -443,10 +495,10 @@ pub(crate) fn plan<'py>(
     explore: &str,
     x0: Option<&Bound<'py, PyAny>>,
     horizon: Option<f64>,
-    intervals: usize,
-    random_starts: usize,
-    max_iterations: usize,
-    seed: u64,
+    #[pyo3(from_py_with = whole)] intervals: usize,
+    #[pyo3(from_py_with = whole)] random_starts: usize,
+    #[pyo3(from_py_with = whole)] max_iterations: usize,
+    #[pyo3(from_py_with = whole)] seed: u64,
 ) -> PyResult<Plan> {
     guard(py, "plan", || {
         let mut source = system.get().source.clone();
@@ -507,7 +559,7 @@ pub(crate) fn plan<'py>(
                 Outcome::Stalled => "stalled",
                 Outcome::IterationLimit => "iteration-limit",
             };
-            Ok(Plan { file: Arc::new(file), outcome: Some(outcome) })
+            Ok(Plan { file: Arc::new(file), outcome: Some(outcome.into()) })
         })
     })
 }

@@ -5,11 +5,11 @@ mod episodes;
 use crate::errors::{Answer, Failure, guard};
 use crate::function::Called;
 use crate::system::{Source, System};
-use crate::values::{config, document, python};
+use crate::values::{config, document, maybe_whole, python, whole};
 use crate::work::{self, Desk, How};
 use ocorl::event::{Event, Watch};
 use ocorl::learn::{Episode, Settings, Trial};
-use ocorl::system::{Benchmark, Task};
+use ocorl::system::Benchmark;
 use ocorl_study::config::Config;
 use ocorl_study::known::Known;
 use ocorl_study::price::Prices;
@@ -68,11 +68,11 @@ struct Done {
 pub(crate) fn run<'py>(
     py: Python<'py>,
     system: &Bound<'py, System>,
-    seed: u64,
+    #[pyo3(from_py_with = whole)] seed: u64,
     settings: &str,
     set: &Bound<'py, PyDict>,
     out: Option<PathBuf>,
-    threads: Option<usize>,
+    #[pyo3(from_py_with = maybe_whole)] threads: Option<usize>,
     hear: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, "run", || {
@@ -119,7 +119,7 @@ impl Job {
         let words = words.with_known(known);
         desk.tell(Message::Event(json!({ "event": "known", "known": known })));
         desk.tell(Message::Text(header()));
-        let mut observer = Watch(|event: &Event<'_>| report(&benchmark.task, event, desk));
+        let mut observer = Watch(|event: &Event<'_>| report(&benchmark, event, desk));
         let mut run = Run::begin(&benchmark, settings, self.seed, known.as_ref(), study, &desk.cancel)?;
         let mut episodes = Vec::new();
         while let Some(episode) = run.next_episode(&mut observer)? {
@@ -140,11 +140,11 @@ impl Job {
 }
 
 /// Tells of an event.
-fn report(task: &Task, event: &Event<'_>, desk: &Desk<Message>) {
-    for text in events::warnings(task, event) {
+fn report(benchmark: &Benchmark, event: &Event<'_>, desk: &Desk<Message>) {
+    for text in events::warnings(&benchmark.task, event) {
         desk.tell(Message::Warning(text));
     }
-    if let Some(document) = events::document(event) {
+    if let Some(document) = events::document(event, benchmark.table_scale()) {
         desk.tell(Message::Event(document));
     }
 }

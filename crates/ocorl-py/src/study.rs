@@ -4,7 +4,7 @@ use crate::arrays::{Shape, list, matrix, rows, vector};
 use crate::errors::{Answer, Failure, Trouble, guard};
 use crate::plan::Plan;
 use crate::system::System;
-use crate::values::{config, python};
+use crate::values::{config, maybe_whole, python, whole};
 use crate::work::{self, Desk, How, lock};
 use numpy::PyArray1;
 use ocorl::event::{Event, Watch};
@@ -28,6 +28,8 @@ pub(crate) struct Study {
     folder: PathBuf,
     /// The process that opened it: no other may use its connection.
     process: u32,
+    /// Opened to look only.
+    looks: bool,
 }
 
 impl Study {
@@ -39,6 +41,15 @@ impl Study {
         act: impl FnOnce(&mut Kept) -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
         self.heard(py, How::light(place), |_, ()| Ok(()), move |study, _| act(study))
+    }
+
+    /// It may be changed.
+    fn writable(&self) -> Answer<()> {
+        if !self.looks {
+            return Ok(());
+        }
+        let failure = Failure::new("StudyError", "the study was opened to look only");
+        Err(failure.hint("open it to go on: ocorl.Study.open(folder)").into())
     }
 
     /// Acts on the study, and learns from that, on another thread.
@@ -132,11 +143,11 @@ impl Study {
         mode: &str,
         folder: PathBuf,
         system: Option<&Bound<'_, System>>,
-        seed: u64,
+        #[pyo3(from_py_with = whole)] seed: u64,
         settings: &str,
         set: Option<Bound<'_, PyDict>>,
         prices: (f64, f64, Option<f64>),
-        episodes: Option<usize>,
+        #[pyo3(from_py_with = maybe_whole)] episodes: Option<usize>,
     ) -> PyResult<Self> {
         guard(py, "Study", || {
             let (measurement, episode, budget) = prices;
@@ -144,7 +155,7 @@ impl Study {
             let system = system.map(|system| system.get().source.inner.clone());
             let set = set.unwrap_or_else(|| PyDict::new(py));
             let config = system.as_ref().map(|system| config(system, settings, &set)).transpose()?;
-            let (mode, at) = (mode.to_owned(), folder.clone());
+            let (mode, at, looks) = (mode.to_owned(), folder.clone(), mode == "look");
             work::settle(py, &folder)?;
             let how = How { folder: Some(folder.clone()), ..How::at("Study") };
             let study = work::quietly(py, how, move |_| {
@@ -165,7 +176,7 @@ impl Study {
                 })
             })?;
             let process = std::process::id();
-            Ok(Study { inner: Arc::new(Mutex::new(Some(study))), folder, process })
+            Ok(Study { inner: Arc::new(Mutex::new(Some(study))), folder, process, looks })
         })
     }
 
@@ -174,6 +185,7 @@ impl Study {
     #[pyo3(signature = (hear=None))]
     fn ask(&self, py: Python<'_>, hear: Option<Py<PyAny>>) -> PyResult<Option<Plan>> {
         guard(py, "Study.ask", || {
+            self.writable()?;
             let hear = |py: Python<'_>, (kind, contents): (&'static str, Json)| match &hear {
                 Some(hear) => hear.call1(py, (kind, python(py, &contents)?)).map(|_| ()),
                 None => Ok(()),
@@ -184,7 +196,7 @@ impl Study {
                     for text in events::warnings(&task, event) {
                         desk.tell(("warning", json!(text)));
                     }
-                    if let Some(document) = events::document(event) {
+                    if let Some(document) = events::document(event, 1.0) {
                         desk.tell(("event", document));
                     }
                 });
@@ -200,7 +212,7 @@ impl Study {
     fn tell<'py>(
         &self,
         py: Python<'py>,
-        episode: Option<usize>,
+        #[pyo3(from_py_with = maybe_whole)] episode: Option<usize>,
         t: &Bound<'py, PyAny>,
         x: &Bound<'py, PyAny>,
         u: &Bound<'py, PyAny>,
@@ -212,6 +224,7 @@ impl Study {
         source: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.tell", || {
+            self.writable()?;
             let rows = Told { t, x, u, x_dot, start }.rows(self.dims(py, "Study.tell")?)?;
             let ends = if cost.is_some() || outcome.is_some() {
                 if let Some(cost) = cost.filter(|cost| !cost.is_finite()) {
@@ -238,10 +251,11 @@ impl Study {
         &self,
         py: Python<'py>,
         path: PathBuf,
-        episode: Option<usize>,
+        #[pyo3(from_py_with = maybe_whole)] episode: Option<usize>,
         how: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.tell_file", || {
+            self.writable()?;
             let how = telling(how)?;
             let told = self.learning(py, "Study.tell_file", move |study| {
                 let measured = Measured::load(&path, &study.columns())?;
@@ -261,6 +275,7 @@ impl Study {
         x_dot: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
         guard(py, "Study.import_", || {
+            self.writable()?;
             let told = Told { t, x, u, x_dot: Some(x_dot), start: 0 };
             let rows = told.rows(self.dims(py, "Study.import_")?)?;
             self.learning(py, "Study.import_", move |study| {
@@ -272,6 +287,7 @@ impl Study {
     /// The same from a file.
     fn import_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
         guard(py, "Study.import_file", || {
+            self.writable()?;
             self.learning(py, "Study.import_file", move |study| {
                 let measured = Measured::load(&path, &study.columns())?;
                 Ok(study.import(measured, &path.display().to_string())?)
@@ -283,6 +299,7 @@ impl Study {
     #[pyo3(signature = (reason="failed"))]
     fn fail<'py>(&self, py: Python<'py>, reason: &str) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.fail", || {
+            self.writable()?;
             let reason = reason.to_owned();
             let closed =
                 self.learning(py, "Study.fail", move |study| Ok(json!(study.fail(None, &reason)?)))?;
@@ -292,8 +309,14 @@ impl Study {
 
     /// An episode is not to be learned from.
     #[pyo3(signature = (episode, reason="discarded"))]
-    fn discard<'py>(&self, py: Python<'py>, episode: usize, reason: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn discard<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = whole)] episode: usize,
+        reason: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.discard", || {
+            self.writable()?;
             let reason = reason.to_owned();
             let closed =
                 self.learning(py, "Study.discard", move |study| Ok(json!(study.discard(episode, &reason)?)))?;
@@ -304,6 +327,7 @@ impl Study {
     /// Writes something down.
     fn note(&self, py: Python<'_>, text: &str) -> PyResult<()> {
         guard(py, "Study.note", || {
+            self.writable()?;
             let text = text.to_owned();
             self.with(py, "Study.note", move |study| Ok(study.note(&text)?))
         })
@@ -376,7 +400,7 @@ impl Study {
     }
 
     /// The plan of an episode.
-    fn plan(&self, py: Python<'_>, episode: usize) -> PyResult<Plan> {
+    fn plan(&self, py: Python<'_>, #[pyo3(from_py_with = whole)] episode: usize) -> PyResult<Plan> {
         guard(py, "Study.plan", || {
             let plan = self.with(py, "Study.plan", move |study| {
                 let none = || Failure::mistake(format!("there is no episode {episode}"));
@@ -454,12 +478,17 @@ impl Study {
             if self.process != std::process::id() {
                 return Ok(());
             }
-            let inner = self.inner.clone();
-            work::quietly(py, How::light("Study.close"), move |_| {
-                drop(lock(&inner).take());
-                Ok(())
-            })
+            work::close(py, "Study.close", &self.folder, &self.inner)
         })
+    }
+}
+
+/// A process that was forked has no right to the parent's connection, and leaves it alone.
+impl Drop for Study {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            std::mem::forget(self.inner.clone());
+        }
     }
 }
 
@@ -497,7 +526,8 @@ fn told(
         "missed": receipt.against.missed,
         "extra": receipt.against.extra,
         "closed": receipt.closed,
-        "far_from_the_model": strange.map(|strange| strange.far),
+        "far_from_the_model": strange.as_ref().map(|strange| strange.far),
+        "warning": strange.and_then(|strange| strange.warning()),
         "notes": receipt.notes,
     }))
 }
@@ -505,7 +535,6 @@ fn told(
 /// An episode in a few numbers.
 fn described(episode: &EpisodeHistory) -> Json {
     let plan = &episode.plan;
-    let planned: Option<Vec<f64>> = plan.legs.iter().map(|leg| leg.planned_cost).collect();
     let closed: Option<&Closed> = episode.closed.as_ref();
     json!({
         "episode": episode.episode,
@@ -513,7 +542,7 @@ fn described(episode: &EpisodeHistory) -> Json {
         "outcome": closed.map(|closed| &closed.outcome),
         "cost": closed.and_then(|closed| closed.cost),
         "cost_from": closed.map(|closed| closed.cost_from.name()),
-        "planned_cost": planned.map(|planned| planned.iter().sum::<f64>() / planned.len() as f64),
+        "planned_cost": plan.planned_cost(),
         "measured": episode.rows.len(),
         "asked": plan.asked(),
         "measure_at": plan.legs.iter().map(|leg| &leg.measure_at).collect::<Vec<_>>(),

@@ -1,6 +1,7 @@
 //! `Grid`, `Sweep`, `run_cell`: cells as JSON, results as the very bytes that `ocorl sweep` stores.
 
 use crate::errors::{Answer, Failure, Trouble, guard, internal};
+use crate::values::maybe_whole;
 use crate::work::{self, How, lock};
 use ocorl_study::cell::{Cell, CellResult, Laboratory};
 use ocorl_study::clock::today;
@@ -126,8 +127,25 @@ fn written(cell: &Cell) -> Answer<String> {
 /// A sweep in a folder.
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct Sweep {
-    inner: Arc<Mutex<Kept>>,
+    /// None when it is closed.
+    inner: Arc<Mutex<Option<Kept>>>,
     folder: PathBuf,
+    /// The process that opened it: no other may use its connection.
+    process: u32,
+}
+
+/// A process that was forked has no right to the parent's connection, and leaves it alone.
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            std::mem::forget(self.inner.clone());
+        }
+    }
+}
+
+/// It was closed.
+fn closed() -> Failure {
+    Failure::new("StudyError", "the sweep is closed").hint("open it again")
 }
 
 impl Sweep {
@@ -137,7 +155,7 @@ impl Sweep {
         let how = How { folder: Some(folder.clone()), ..How::light("Sweep") };
         let at = folder.clone();
         let kept = work::quietly(py, how, move |_| Ok(Kept::open(&at, &grid)?))?;
-        Ok(Sweep { inner: Arc::new(Mutex::new(kept)), folder })
+        Ok(Sweep { inner: Arc::new(Mutex::new(Some(kept))), folder, process: std::process::id() })
     }
 
     /// Acts on the sweep, on another thread: it may be at work for somebody else.
@@ -147,6 +165,7 @@ impl Sweep {
         place: &'static str,
         act: impl FnOnce(&mut Kept) -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
+        self.here()?;
         let inner = self.inner.clone();
         let how = How { folder: Some(self.folder.clone()), ..How::light(place) };
         work::quietly(py, how, move |desk| {
@@ -154,8 +173,17 @@ impl Sweep {
             if desk.is_cancelled() {
                 return Err(cancelled());
             }
-            act(&mut kept)
+            act(kept.as_mut().ok_or_else(closed)?)
         })
+    }
+
+    /// This is the process that opened it.
+    fn here(&self) -> Answer<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        let message = "this sweep was opened by another process";
+        Err(Failure::new("StudyError", message).hint("after a fork, open it again").into())
     }
 }
 
@@ -211,7 +239,7 @@ impl Sweep {
         &self,
         py: Python<'_>,
         todo: Vec<usize>,
-        jobs: Option<usize>,
+        #[pyo3(from_py_with = maybe_whole)] jobs: Option<usize>,
         budget: Option<f64>,
         hear: Option<Py<PyAny>>,
     ) -> PyResult<bool> {
@@ -222,6 +250,7 @@ impl Sweep {
                 let message = format!("'jobs' must be between 1 and {MOST_JOBS}, not {count}");
                 return Err(Failure::mistake(message).into());
             }
+            self.here()?;
             let inner = self.inner.clone();
             let how = How { folder: Some(self.folder.clone()), ..How::light("Sweep.run") };
             let job = move |desk: &work::Desk<(&'static str, usize, String)>| {
@@ -229,7 +258,8 @@ impl Sweep {
                 if desk.is_cancelled() {
                     return Ok(false);
                 }
-                todo.iter().try_for_each(|index| place(&kept, *index))?;
+                let kept = kept.as_mut().ok_or_else(closed)?;
+                todo.iter().try_for_each(|index| place(kept, *index))?;
                 let jobs = Jobs { count, budget, cancel: desk.cancel.clone() };
                 let all = kept.run(&todo, &jobs, &laboratory(), &mut |_, update| match update {
                     Update::Began(index) => desk.tell(("began", *index, String::new())),
@@ -255,6 +285,16 @@ impl Sweep {
                 kept.save()?;
                 Ok(kept.describe(&command, &today(), &machine)?)
             })
+        })
+    }
+
+    /// Lets go of the folder. Closing twice is harmless.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        guard(py, "Sweep.close", || {
+            if self.process != std::process::id() {
+                return Ok(());
+            }
+            work::close(py, "Sweep.close", &self.folder, &self.inner)
         })
     }
 

@@ -1,8 +1,10 @@
 //! JSON and TOML as Python has them.
 
-use crate::errors::{Answer, Failure};
+use crate::errors::{Answer, Failure, internal};
+use crate::function::shortened;
 use ocorl_study::config::Config;
 use ocorl_study::system::System;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString, PyTuple};
 use serde::Serialize;
@@ -35,8 +37,28 @@ pub(crate) fn python<'py>(py: Python<'py>, value: &Json) -> PyResult<Bound<'py, 
 }
 
 /// Anything that can be written down, as Python has it. What is not finite is none.
-pub(crate) fn document<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    python(py, &serde_json::to_value(value).unwrap_or(Json::Null))
+pub(crate) fn document<'py>(py: Python<'py>, value: &impl Serialize) -> Answer<Bound<'py, PyAny>> {
+    let value = serde_json::to_value(value).map_err(|error| internal("document", &error.to_string()))?;
+    Ok(python(py, &value)?)
+}
+
+/// A count, a place or a seed: a whole number from 0 on.
+pub(crate) fn whole<T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>>(
+    value: &Bound<'_, PyAny>,
+) -> PyResult<T> {
+    value.extract::<T>().map_err(|error| {
+        if !error.is_instance_of::<PyOverflowError>(value.py()) {
+            return error;
+        }
+        let found = shortened(&value.to_string());
+        Failure::mistake(format!("{found} cannot be; it must be a whole number from 0 on, below 2^64"))
+            .raise(value.py())
+    })
+}
+
+/// The same, or none.
+pub(crate) fn maybe_whole(value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    if value.is_none() { Ok(None) } else { whole(value).map(Some) }
 }
 
 /// A setting from Python.

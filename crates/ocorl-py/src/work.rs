@@ -147,8 +147,49 @@ impl Drop for Left<'_> {
     }
 }
 
-/// Folders that are worked on: number, folder, whether nobody waits for that work any more.
-static HELD: Mutex<Vec<(usize, PathBuf, Arc<AtomicBool>)>> = Mutex::new(Vec::new());
+/// Lets go of what is open in `folder`. Who was interrupted is not made to wait now for what was given up.
+pub(crate) fn close<T: Send + 'static>(
+    py: Python<'_>,
+    place: &'static str,
+    folder: &Path,
+    opened: &Arc<Mutex<Option<T>>>,
+) -> Answer<()> {
+    let opened = opened.clone();
+    let close = move || drop(lock(&opened).take());
+    if is_given_up(folder) {
+        return afterwards(place, folder, close);
+    }
+    quietly(py, How { folder: Some(folder.into()), ..How::light(place) }, move |_| {
+        close();
+        Ok(())
+    })
+}
+
+/// Does something short after work that was given up. Nobody waits for it but who opens the folder.
+fn afterwards(place: &'static str, folder: &Path, job: impl FnOnce() + Send + 'static) -> Answer<()> {
+    let held = Held::take(folder);
+    held.abandoned.store(true, Ordering::Relaxed);
+    let work = move || {
+        let _ = catch_unwind(AssertUnwindSafe(job));
+        drop(held);
+    };
+    let spawned = std::thread::Builder::new().name(place.into()).spawn(work);
+    spawned.map_err(|error| internal(place, &format!("cannot start a thread: {error}")))?;
+    Ok(())
+}
+
+/// A folder that is worked on.
+struct Worked {
+    number: usize,
+    folder: PathBuf,
+    /// Whether nobody waits for that work any more.
+    abandoned: Arc<AtomicBool>,
+    /// Who works: a process that was forked meanwhile has nothing to wait for.
+    process: u32,
+}
+
+/// Folders that are worked on.
+static HELD: Mutex<Vec<Worked>> = Mutex::new(Vec::new());
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 /// A folder that is worked on, until this is dropped.
@@ -160,28 +201,32 @@ struct Held {
 impl Held {
     fn take(folder: &Path) -> Self {
         let (number, abandoned) = (NUMBER.fetch_add(1, Ordering::Relaxed), Arc::new(AtomicBool::new(false)));
-        lock(&HELD).push((number, whole(folder), abandoned.clone()));
+        let (folder, process) = (whole(folder), std::process::id());
+        lock(&HELD).push(Worked { number, folder, abandoned: abandoned.clone(), process });
         Held { number, abandoned }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        lock(&HELD).retain(|(number, ..)| *number != self.number);
+        lock(&HELD).retain(|worked| worked.number != self.number);
     }
 }
 
 /// Waits until work that was given up has let go of `folder`.
 pub(crate) fn settle(py: Python<'_>, folder: &Path) -> PyResult<()> {
-    let folder = whole(folder);
-    let held = || {
-        lock(&HELD).iter().any(|(_, other, abandoned)| *other == folder && abandoned.load(Ordering::Relaxed))
-    };
-    while held() {
+    while is_given_up(folder) {
         py.detach(|| std::thread::sleep(Duration::from_millis(5)));
         py.check_signals()?;
     }
     Ok(())
+}
+
+/// Whether work in `folder` goes on that nobody waits for.
+pub(crate) fn is_given_up(folder: &Path) -> bool {
+    let (folder, process) = (whole(folder), std::process::id());
+    let ours = |worked: &Worked| worked.process == process && worked.folder == folder;
+    lock(&HELD).iter().any(|worked| ours(worked) && worked.abandoned.load(Ordering::Relaxed))
 }
 
 /// The same folder has the same name.

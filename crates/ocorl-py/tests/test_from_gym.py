@@ -20,11 +20,26 @@ COST = "x0^2 + u0^2"
 class Oscillator(gymnasium.Env):  # type: ignore[misc, name-defined]
     """x'' = -x + u, in steps of Euler; its faults can be chosen."""
 
-    def __init__(self, hidden: float = 0.0, noise: float = 0.0, limited: bool = True, writable: bool = True, dt: float = 0.05) -> None:
+    def __init__(
+        self,
+        hidden: float = 0.0,
+        noise: float = 0.0,
+        luck: float = 0.0,
+        wander: float = 0.0,
+        limited: bool = True,
+        writable: bool = True,
+        fall: float = np.inf,
+        patience: float = np.inf,
+        dt: float = 0.05,
+    ) -> None:
         top = 1.0 if limited else np.inf
         self.action_space = spaces.Box(-top, top, shape=(1,), dtype=np.float64)
         self.observation_space = spaces.Box(-100.0, 100.0, shape=(2,), dtype=np.float64)
-        self.dt, self._hidden, self._noise, self._memory = dt, hidden, noise, 0.0
+        self.dt, self._hidden, self._memory = dt, hidden, 0.0
+        #: Noise from the environment's own random numbers, noise from elsewhere, and how much starts differ.
+        self._noise, self._luck, self._wander = noise, luck, wander
+        #: Where it is terminated, after how many steps it is truncated.
+        self._fall, self._patience, self._steps = fall, patience, 0
         self._inner = np.zeros(2)
         self._writable = writable
         if writable:
@@ -32,7 +47,9 @@ class Oscillator(gymnasium.Env):  # type: ignore[misc, name-defined]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         super().reset(seed=seed)
-        self._memory, start = 0.0, np.array([0.5, 0.0])
+        self._memory, self._steps, start = 0.0, 0, np.array([0.5, 0.0])
+        if self._wander:
+            start = start + self._wander * self.np_random.standard_normal(2)
         if self._writable:
             self.state = start
         self._inner = start
@@ -42,20 +59,35 @@ class Oscillator(gymnasium.Env):  # type: ignore[misc, name-defined]
         x = np.asarray(self.state if self._writable else self._inner, dtype=np.float64)
         self._memory = 0.9 * self._memory + float(action[0])
         push = float(action[0]) + self._hidden * self._memory
-        push += self._noise * float(np.random.standard_normal())
+        if self._noise:
+            push += self._noise * float(self.np_random.standard_normal())
+        push += self._luck * float(np.random.standard_normal())
         x = x + self.dt * np.array([x[1], -x[0] + push])
         if self._writable:
             self.state = x
-        self._inner = x
-        return x.copy(), -float(x @ x), False, False, {}
+        self._inner, self._steps = x, self._steps + 1
+        return x.copy(), -float(x @ x), abs(float(x[0])) > self._fall, self._steps >= self._patience, {}
+
+
+#: What is said to the environment, and not to `from_gym`, by its name here.
+FAULTS = {name: name for name in ("hidden", "luck", "wander", "limited", "writable", "fall", "patience")} | {"noise_of": "noise"}
 
 
 def oscillator(**settings: Any) -> Any:
     settings = {"horizon": 5.0, "cost": COST, **settings}
-    faults: dict[str, Any] = {key: settings.pop(key) for key in ("hidden", "noise_of", "limited", "writable") if key in settings}
-    if "noise_of" in faults:
-        faults["noise"] = faults.pop("noise_of")
+    faults = {FAULTS[name]: settings.pop(name) for name in FAULTS if name in settings}
     return from_gym(Oscillator(**faults), **settings)
+
+
+def quietly(**settings: Any) -> Any:
+    """An oscillator whose faults are known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return oscillator(**settings)
+
+
+def broken(env: Any, x: Any) -> None:
+    raise RuntimeError("a joint is stuck")
 
 
 def test_a_good_environment_passes_all_checks() -> None:
@@ -90,7 +122,15 @@ def test_times_of_one_step_are_measured_once() -> None:
     ("faults", "check", "words"),
     [
         ({"hidden": 0.5}, "deterministic", "not in the state"),
+        ({"luck": 0.5}, "deterministic", "give another path"),
         ({"noise_of": 0.5}, "deterministic", "give another path"),
+        ({"noise_of": 1e-4}, "deterministic", "give another path"),
+        ({"noise_of": 0.5, "wander": 0.1}, "deterministic", "give another path"),
+        ({"noise_of": 0.5, "writable": False}, "deterministic", "give another path"),
+        ({"noise_of": 0.5, "writable": False, "wander": 0.1}, "deterministic", "draw random numbers"),
+        ({"noise_of": 0.5, "writable": False, "wander": 0.1}, "write", "reset begins elsewhere"),
+        ({"write": broken}, "write", "raised RuntimeError: a joint is stuck; every episode begins where reset"),
+        ({"write": lambda env, x: None}, "write", "does not change"),
     ],
 )
 def test_what_is_odd_is_warned_about(faults: dict[str, Any], check: str, words: str) -> None:
@@ -99,6 +139,48 @@ def test_what_is_odd_is_warned_about(faults: dict[str, Any], check: str, words: 
         plant = oscillator(**faults)
     assert any(words in str(warning.message) for warning in caught)
     assert check in [c.name for c in plant.checks if not c.ok]
+
+
+@pytest.mark.parametrize("faults", [{"wander": 0.1}, {"writable": False}, {"writable": False, "wander": 0.1}])
+def test_a_start_by_chance_is_no_noise(faults: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plant = oscillator(**faults)
+    assert all(check.ok for check in plant.checks)
+    one, two = (plant.execute(lambda t, x: [np.sin(t)]) for _ in range(2))
+    assert one.path_x[0].tolist() == plant.x0.tolist()
+    assert one.path_x.tobytes() == two.path_x.tobytes()
+
+
+@pytest.mark.parametrize("faults", [{}, {"wander": 0.1}, {"writable": False}, {"writable": False, "wander": 0.1}])
+def test_noise_is_another_in_each_episode(faults: dict[str, Any]) -> None:
+    plant, twin = (quietly(noise_of=0.3, **faults) for _ in range(2))
+    runs, same = ([each.execute(lambda t, x: [np.sin(t)]) for _ in range(3)] for each in (plant, twin))
+    ends = np.array([run.path_x[-1] for run in runs])
+    assert all(np.abs(ends[i] - ends[j]).max() > 1e-3 for i, j in ((0, 1), (0, 2), (1, 2)))
+    for run, again in zip(runs, same, strict=True):
+        assert run.path_x.tobytes() == again.path_x.tobytes()
+    if faults.keys() != {"writable", "wander"}:
+        assert all(run.path_x[0].tolist() == plant.x0.tolist() for run in runs)
+
+
+def test_learning_with_noise_is_the_same_for_the_same_seed(tmp_path: Any) -> None:
+    found = []
+    for number, seed in enumerate((0, 0, 1)):
+        plant = quietly(noise_of=0.3, seed=seed, cost=ocorl.quadratic(Q=[10.0, 1.0], R=[1.0]))
+        folder = str(tmp_path / str(number))
+        result = ocorl.run(plant.system, plant=plant, episodes=3, measurements=8, out=folder, quiet=True)
+        found.append(b"".join(np.concatenate([e.measured_x, e.measured_x_dot]).tobytes() for e in result.episodes))
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_writer_that_raises_is_not_called_again() -> None:
+    plant = quietly(write=broken)
+    assert plant.execute(lambda t, x: [0.0]).path_x[0].tolist() == [0.5, 0.0]
+    result = ocorl.run(plant.system, plant=plant, episodes=1, measurements=4, quiet=True)
+    assert len(result.episodes) == 1 and plant.episodes == 2
+    with pytest.raises(ocorl.MistakeError, match="cannot be written"):
+        plant.execute(lambda t, x: [0.0], x0=[1.0, 1.0])
 
 
 def test_steps_that_are_too_long_are_warned_about() -> None:
@@ -125,7 +207,9 @@ def test_cosine_and_sine_are_noticed() -> None:
         (lambda: oscillator(inputs=["a", "b"]), "2 names for 1 inputs"),
         (lambda: oscillator(angles=["phi"]), "no state 'phi'"),
         (lambda: oscillator(x0=[1.0]), "2 states"),
-        (lambda: oscillator(writable=False, x0=[1.0, 0.0]), "write="),
+        (lambda: oscillator(writable=False, x0=[1.0, 0.0]), "cannot be written\n.*write="),
+        (lambda: oscillator(write=broken, x0=[1.0, 0.0]), "a joint is stuck\n.*write=.* or leave x0 out"),
+        (lambda: oscillator(write=lambda env, x: None, x0=[1.0, 0.0]), "does not change .*\n.*write="),
         (lambda: oscillator(odd=1), "no argument 'odd'"),
         (lambda: from_gym("Pendulum-v1", **{**known("Pendulum-v1"), "horizon": 99.0}), "ends after 200"),
         (lambda: known("Ant-v5"), "Pendulum-v1"),
@@ -175,3 +259,62 @@ def test_a_study_learns_an_environment(tmp_path: Any) -> None:
     result = ocorl.run(plant.system, plant=plant, episodes=3, measurements=8, out=str(tmp_path / "study"), quiet=True)
     assert result.costs[-1] < result.costs[0]
     assert plant.episodes == 3
+
+
+def test_falling_early_does_not_cost_less() -> None:
+    plant = oscillator(fall=0.8, cost="x0^2 + 0.01*u0^2")
+    kept = plant.execute(lambda t, x: [0.0])
+    fell = plant.execute(lambda t, x: [1.0])
+    assert kept.outcome == "completed" and fell.outcome == f"stopped at t = {fell.path_t[-1]:g}"
+    on_the_way = 0.05 * (fell.path_x[:-1, 0] ** 2 + 0.01 * fell.path_u[:, 0] ** 2).sum()
+    # The simulator's rule: the cost rate at the stop, for the time that was left.
+    rest = (fell.path_x[-1, 0] ** 2 + 0.01) * (5.0 - fell.path_t[-1])
+    assert fell.cost == pytest.approx(on_the_way + rest)
+    assert fell.cost > kept.cost > on_the_way
+
+
+def test_a_stopped_run_is_charged_its_rate_and_no_terminal_cost() -> None:
+    cost = {"running": COST, "terminal": "1000*x0^2"}
+    plant = oscillator(fall=0.8, cost=cost)
+    fell = plant.execute(lambda t, x: [1.0])
+    assert fell.outcome.startswith("stopped") and fell.cost == pytest.approx(oscillator(fall=0.8).execute(lambda t, x: [1.0]).cost)
+    # At its goal nothing is left to be charged.
+    goal = oscillator(fall=0.8, cost=cost, goal=True).execute(lambda t, x: [1.0])
+    on_the_way = 0.05 * (goal.path_x[:-1, 0] ** 2 + goal.path_u[:, 0] ** 2).sum()
+    assert goal.outcome == "completed" and len(goal.path_u) == len(fell.path_u)
+    assert goal.cost == pytest.approx(on_the_way + 1000.0 * goal.path_x[-1, 0] ** 2)
+
+
+def test_who_is_truncated_before_the_horizon_was_stopped() -> None:
+    early = oscillator(patience=61).execute(lambda t, x: [0.5])
+    assert early.outcome == "stopped at t = 3.05"
+    assert oscillator(patience=100).execute(lambda t, x: [0.5]).outcome == "completed"
+
+
+def test_a_state_that_is_not_finite_ends_the_run() -> None:
+    class Cracked(Oscillator):
+        def step(self, action: Any) -> Any:
+            x, *rest = super().step(action)
+            return np.where(float(action[0]) > 0.9, np.nan, x), *rest
+
+    plant = from_gym(Cracked(), horizon=5.0, cost=COST)
+    late = plant.execute(lambda t, x: [1.0 if t > 0.975 else 0.0], measure_at=[0.5, 2.0])
+    assert late.outcome == "not finite at t = 1" and late.path_x.shape == (21, 2) and late.path_u.shape == (20, 1)
+    assert late.cost == pytest.approx(0.05 * (late.path_x[:-1, 0] ** 2).sum() + 4.0 * (late.path_x[-1, 0] ** 2 + 1.0))
+    # Even in the first step: nothing was measured, and it is not for nothing.
+    none = plant.execute(lambda t, x: [1.0], measure_at=[0.5])
+    assert none.x.shape == (0, 2) and none.missed == 1 and none.cost == pytest.approx(5.0 * 1.25)
+
+
+def test_a_plan_of_several_runs_is_refused(tmp_path: Any) -> None:
+    plant = oscillator()
+    settings = {"initial_states": [[0.5, 0.0], [-0.5, 0.0]], "episodes": 2, "measurements": 4}
+    with ocorl.Study.create(tmp_path / "lab", plant.system, set=settings) as study:
+        plan = study.ask()
+        assert plan is not None and plan.legs == 2
+        with pytest.raises(ocorl.MistakeError, match=r"2 runs.*\n.*ocorl.run\(plant.system, plant=plant\)"):
+            plant.execute(plan)
+    assert plant.episodes == 0
+    ocorl.run(plant.system, plant=plant, quiet=True, set=settings)
+    assert plant.episodes == 4
+    assert [run.path_x[0, 0] for run in plant.runs] == [0.5, -0.5, 0.5, -0.5]

@@ -39,23 +39,53 @@ def test_stable_baselines_has_nothing_to_say(id: str) -> None:
         checker.check_env(made(id), warn=True)
 
 
-@pytest.mark.parametrize("id", ocorl.gym.ENVIRONMENTS)
-def test_the_return_is_minus_the_cost_of_the_same_run(id: str) -> None:
-    env = made(id)
+def lived(env: Any, u: np.ndarray) -> tuple[float, bool, dict[str, Any]]:
+    """The return of an episode under one input, whether it was terminated, and what was last said."""
     env.reset(seed=0)
-    center = (env._low + env._high) / 2
-    total, ended = 0.0, False
-    while not ended:
-        _, reward, terminated, truncated, info = env.step(np.zeros(len(center)))
+    total = 0.0
+    while True:
+        _, reward, terminated, truncated, info = env.step(u)
         total += reward
-        ended = terminated or truncated
-    run = env.system.simulate(lambda t, x: center, dt=env.dt)
-    if run.outcome == "completed":
-        assert truncated and info["outcome"] == "completed"
+        if terminated or truncated:
+            return total, terminated, info
+
+
+@pytest.mark.parametrize("id", ocorl.gym.ENVIRONMENTS)
+@pytest.mark.parametrize("push", [0.0, 1.0])
+def test_the_return_is_minus_the_cost_of_the_same_run(id: str, push: float) -> None:
+    env = made(id, actions="physical")
+    u = (env._low + env._high) / 2 + push * (env._high - env._low) / 2
+    total, terminated, info = lived(env, u)
+    run = env.system.simulate(lambda t, x: u, dt=env.dt)
+    assert terminated == (run.outcome != "completed")
+    assert info["t"] == pytest.approx(run.t[-1], rel=1e-7)
+    assert info["x"] == pytest.approx(run.x[-1], rel=1e-5, abs=1e-6)
+    if not terminated:
+        assert info["outcome"] == "completed" and info["t"] == env.system.horizon
         assert -total == pytest.approx(run.cost, rel=1e-6)
-        assert info["x"] == pytest.approx(run.x[-1], rel=1e-5, abs=1e-6)
     else:
-        assert terminated
+        assert "left its limits at t = " in info["outcome"]
+        left = env.system.horizon - run.t[-1]
+        rest = float(env.system.cost(run.t[-1:], run.x[-1:], u[None])[0]) * left
+        assert rest > 0.05 * run.cost
+        assert -total == pytest.approx(run.costs[-1] + rest, rel=1e-3)
+        # The simulator takes the rate at the beginning of its last step, wherever that is.
+        assert -total == pytest.approx(run.cost, rel=0.05)
+
+
+def test_crashing_does_not_pay() -> None:
+    env = made("ocorl/Pendulum-v0", actions="physical")
+    thrown, terminated, _ = lived(env, env._high)
+    kept, finished, _ = lived(env, np.zeros(1))
+    assert terminated and not finished and thrown < kept
+
+
+@pytest.mark.parametrize("dt", [0.3, 0.35, 0.4, 3.0, 10.0])
+def test_an_episode_ends_at_the_horizon_whatever_dt_is(dt: float) -> None:
+    env = made("ocorl/Pendulum-v0", dt=dt)
+    total, _, info = lived(env, np.zeros(1))
+    assert env.time == info["t"] == 10.0
+    assert -total == pytest.approx(env.system.simulate(lambda t, x: [0.0]).cost, rel=1e-6)
 
 
 def test_results_do_not_depend_on_dt() -> None:
@@ -100,7 +130,9 @@ def test_leaving_the_limits_terminates() -> None:
     env.reset(options={"x0": [0.0, 49.9]})
     x, reward, terminated, truncated, info = env.step(env.action_space.high)
     assert terminated and not truncated and "limits" in info["outcome"]
-    assert env.observation_space.contains(x) and np.isfinite(reward)
+    assert env.observation_space.contains(x) and 0.0 < info["t"] < env.dt
+    # As if it went on at this rate for all of the ten seconds.
+    assert reward == pytest.approx(-10.0 * (50.0**2 + 6.0**2), rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_mistakes_are_named() -> None:
         (lambda: ocorl.GpDynamics().fit(X, D[:-1]), r"shape \(19, 2\), expected \(20, 2\)"),
         (lambda: ocorl.GpDynamics().fit(X, D, U=U[:-1]), "'U' has 19"),
         (lambda: ocorl.GpDynamics().fit(np.where(X > 1, np.nan, X), D), "finite"),
-        (lambda: ocorl.GpDynamics(kernel="cosine").fit(X, D), "no settings of a model"),
+        (lambda: ocorl.GpDynamics(kernel="cosine").fit(X, D), "no kernel 'cosine'"),
         (lambda: ocorl.GpDynamics(noise=-1.0).fit(X, D), "noise"),
         (lambda: ocorl.GpDynamics(angles=[7]).fit(X, D), "angle"),
         (lambda: ocorl.GpDynamics().fit(X, t=np.zeros(20)), "must increase"),
@@ -111,9 +111,34 @@ def test_strategies_choose_on_their_own() -> None:
     assert first == np.argmax((std**2).sum(axis=1))
     for strategy, count, message in [
         ("receding-horizon", 3, "cannot choose"),
-        ("best", 3, "cannot choose"),
+        ("best", 3, "no strategy 'best'"),
         ("oracle", 200, "200 of 101"),
     ]:
         with pytest.raises(ocorl.MistakeError, match=message):
             ocorl.choose_times(strategy, model, t, z, count)
     assert len(ocorl.choose_times("oracle", model, t, z, 0)) == 0
+
+
+def test_trajectories_are_told_from_rows() -> None:
+    """A list of arrays is trajectories, also of one state and also of one trajectory."""
+    t = np.linspace(0.0, 3.0, 12)
+    model = ocorl.GpDynamics().fit([np.sin(t), np.sin(t[:7])], [np.cos(t), np.cos(t[:7])])
+    assert (model.n_points_, model.n_outputs_) == (19, 1)
+    alone = ocorl.GpDynamics().fit([np.sin(t)[:, None]], t=[t])
+    assert alone.n_outputs_ == 1
+    rows = ocorl.GpDynamics().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]])
+    assert (rows.n_points_, rows.n_outputs_) == (3, 2)
+    for act, message in [
+        (lambda: ocorl.GpDynamics().fit(np.zeros((3, 0)), np.zeros((3, 0))), "no columns"),
+        (lambda: model.predict([[0.0]], return_std=True, return_cov=True), "contradict"),
+        (lambda: ocorl.GpDynamics(noise=[0.1, 0.2]).fit(np.sin(t), np.cos(t)), "'noise' has the shape"),
+        (lambda: ocorl.GpDynamics(seed=-1).fit(np.sin(t), np.cos(t)), "from 0 on"),
+        (lambda: ocorl.choose_times("oracle", object(), [0.0], [[0.0]], 1), "cannot be a object"),
+    ]:
+        with pytest.raises(ocorl.MistakeError, match=message):
+            act()
+
+
+def test_scikit_learn_takes_it_for_a_regressor() -> None:
+    base = pytest.importorskip("sklearn.base")
+    assert base.is_regressor(ocorl.GpDynamics())

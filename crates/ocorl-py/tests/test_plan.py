@@ -101,3 +101,45 @@ def test_the_planner_works_on_a_model() -> None:
     ]:
         with pytest.raises(ocorl.MistakeError, match=message):
             ocorl.plan(model, **options)  # type: ignore[arg-type]
+
+
+def test_a_plans_controller_is_begun_anew_by_every_simulation() -> None:
+    system = ocorl.System("pendulum")
+    controller = ocorl.plan(system, intervals=100).controller()
+    first, second = system.simulate(controller).cost, system.simulate(controller).cost
+    assert first == second and first < 20.3
+    assert controller.counts[3] == 0
+
+
+def test_a_controller_is_pickled_as_its_plan(study: ocorl.Study) -> None:
+    import pickle
+
+    best = ocorl.plan("pendulum", intervals=50)
+    assert pickle.loads(pickle.dumps(best)).outcome == best.outcome == "converged"
+    for plan, mpc in ((best, False), (study.ask(), True)):
+        controller = plan.controller(mpc=mpc)
+        again = pickle.loads(pickle.dumps(controller))
+        assert (again(0.0, plan.x0) == controller(0.0, plan.x0)).all()
+
+
+def test_a_controller_with_a_solver_stays_in_its_process(study: ocorl.Study) -> None:
+    import multiprocessing
+    import warnings
+
+    controller = study.ask().controller(mpc=True)
+
+    def child(answers: multiprocessing.SimpleQueue[str]) -> None:
+        try:
+            controller(0.0, [0.0, 0.0])
+            answers.put("worked")
+        except ocorl.MistakeError as error:
+            answers.put(error.message)
+
+    context = multiprocessing.get_context("fork")
+    answers: multiprocessing.SimpleQueue[str] = context.SimpleQueue()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        process = context.Process(target=child, args=(answers,))
+        process.start()
+    process.join(60)
+    assert process.exitcode == 0 and "another process" in answers.get()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import traceback
 from pathlib import Path
 from types import SimpleNamespace
@@ -141,3 +143,62 @@ def test_what_is_no_plant_is_refused() -> None:
     assert not hardware.has_equations
     with pytest.raises(ocorl.MistakeError, match="nobody knows the equations"):
         ocorl.run(hardware, quiet=True)
+
+
+def test_parts_that_nobody_knows_are_refused() -> None:
+    class Rig:
+        def run(self, controller: ocorl.Controller, measure_at: np.ndarray) -> dict[str, object]:
+            rows = np.zeros((len(measure_at), 2))
+            return {"t": measure_at, "x": rows, "u": rows[:, :1], "xdot": rows}
+
+    with pytest.raises(ocorl.PlantError, match="'xdot', which nobody knows"):
+        ocorl.run("pendulum", plant=Rig(), episodes=1, quiet=True, set=QUICK)
+
+
+def test_exceptions_of_several_threads_do_not_wait_for_each_other() -> None:
+    """The exceptions that are not raised are let go of without a lock: what they hold may take its time."""
+    code = """
+import faulthandler, time
+faulthandler.dump_traceback_later(60, exit=True)
+import numpy as np, ocorl
+class Held:
+    def __del__(self):
+        time.sleep(0.05)
+calls = [0]
+def f(x, u):
+    calls[0] += 1
+    if calls[0] > 500:
+        held = Held()
+        time.sleep(0.001)
+        raise RuntimeError("mine")
+    return np.array([x[1], np.sin(x[0]) + u[0]])
+system = ocorl.System(f, states=["a", "b"], inputs={"u": (-1, 1)}, x0=[1, 0], horizon=5, cost=ocorl.quadratic(Q=[1, 1], R=[1]))
+try:
+    ocorl.optimal(system, threads=8)
+except RuntimeError as error:
+    print(error)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert out.returncode == 0 and out.stdout.strip() == "mine", out.stderr
+
+
+def test_costs_have_one_unit() -> None:
+    """Mountain car's table is in hundredths: rows, events and results agree."""
+    system = ocorl.System("mountain-car")
+
+    class Rig:
+        def run(self, controller: ocorl.Controller, measure_at: np.ndarray) -> dict[str, object]:
+            run = system.simulate(controller)
+            x = np.array([np.interp(measure_at, run.t, run.x[:, i]) for i in range(2)]).T
+            u = np.interp(measure_at, run.t, run.u[:, 0])[:, None]
+            return {"t": measure_at, "x": x, "u": u, "x_dot": system.derivative(x, u), "cost": run.cost}
+
+    events: list[dict[str, object]] = []
+    result = ocorl.run("mountain-car", plant=Rig(), episodes=1, quiet=True, callback=events.append, set=QUICK)
+    (record,) = [event["record"] for event in events if event["event"] == "episode"]
+    assert record["cost"] == result.final_cost  # type: ignore[index]
+    assert result.final_cost > 30
+    events.clear()
+    simulated = ocorl.run("mountain-car", episodes=2, quiet=True, callback=events.append, set=QUICK)
+    executed = [event["cost"] for event in events if event["event"] == "executed"]
+    np.testing.assert_allclose(executed, simulated.costs)

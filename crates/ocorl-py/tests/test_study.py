@@ -25,7 +25,7 @@ def test_asked_and_told_to_the_end(study: ocorl.Study) -> None:
     assert status["episodes"] == 3 and status["measurements"] == 15 and status["over"] == "episodes-used"
     assert study.check()["records"] == study.head[0]
     table = study.to_dict()
-    assert list(table)[:3] == ["episode", "t", "theta"] and len(table["t"]) == 15 and table["used"].all()
+    assert list(table)[:4] == ["episode", "start", "t", "theta"] and len(table["t"]) == 15 and table["used"].all()
     assert study.to_dict("episodes")["cost"].shape == (3,)
     html = study._repr_html_()
     assert "<table>" in html and "<svg" in html
@@ -137,11 +137,14 @@ def test_sixteen_threads_share_a_study(tmp_path: Path) -> None:
     with ocorl.Study.create(tmp_path / "lab", "pendulum", episodes=2, measurements=5, set=QUICK) as study:
         texts: list[str] = []
         errors: list[BaseException] = []
+        together = threading.Barrier(16)
 
         def work(number: int) -> None:
             try:
                 plan = study.ask()
                 texts.append(plan.text)
+                # Who asks after the first has told gets the next plan.
+                together.wait(60)
                 study.note(f"note {number}")
                 study.status()
                 study.tell(0, **measured(plan))
@@ -181,3 +184,44 @@ def test_a_forked_process_gets_an_error_or_works_and_never_hangs(study: ocorl.St
     child.join(60)
     assert child.exitcode == 0
     study.note("still mine")
+
+
+def test_a_study_that_is_looked_at_is_not_changed(told: Path) -> None:
+    with ocorl.Study.open(told, read_only=True) as study:
+        for act in (
+            study.ask,
+            lambda: study.tell(t=[1.0], x=[[0.0, 0.0]], u=[[0.0]]),
+            lambda: study.fail("no"),
+            lambda: study.discard(0),
+            lambda: study.note("no"),
+            lambda: study.import_("log.csv"),
+        ):
+            with pytest.raises(ocorl.StudyError, match="to look only"):
+                act()
+
+
+def test_a_closed_study_shows_itself_and_hints_are_pythons(study: ocorl.Study) -> None:
+    study.ask()
+    with pytest.raises(ocorl.MistakeError) as caught:
+        study.tell(3, t=[1.0], x=[[0.0, 0.0]], u=[[0.0]])
+    assert "ocorl study" not in str(caught.value)
+    study.close()
+    assert "closed" in study._repr_html_()
+
+
+def test_a_childs_copy_leaves_the_study_alone(tmp_path: Path) -> None:
+    """Whoever comes second is still told who has it, after a child that was forked let go of its copy."""
+    import gc
+    import os
+
+    study = ocorl.Study.create(tmp_path / "lab", "pendulum", set=QUICK)
+    child = os.fork()
+    if child == 0:
+        del study
+        gc.collect()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert f'"pid":{os.getpid()}' in (tmp_path / "lab" / "study.lock").read_text()
+    study.note("still here")
+    study.close()
+    ocorl.Study.open(tmp_path / "lab").close()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import ocorl
 import pytest
-from ocorl.sweep import Done, Lost, WorkersError, drive, failed, main, sweep
+from ocorl.sweep import Began, Done, Lost, WorkersError, drive, failed, main, sweep
 
 GRID = {"systems": ["glucose-in-blood"], "seeds": 3, "set": {"episodes": 2, "measurements": 3}}
+#: One for the program.
+TOML = 'systems = ["glucose-in-blood"]\nseeds = 1\n[set]\nepisodes = 1\n'
 
 
 class Fake:
@@ -24,6 +29,7 @@ class Fake:
         self.slots, self._plan, self._version = slots, plan, version
         self._handles: dict[int, str] = {}
         self.submitted: list[str] = []
+        self.began: set[int] = set()
         self.cancelled: list[int] = []
         self.closed = False
         self.most = 0
@@ -39,22 +45,28 @@ class Fake:
         self.most = max(self.most, len(self._handles))
         return handle
 
-    def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Done | Lost]]:
-        ended: list[tuple[Any, Done | Lost]] = []
+    def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Began | Done | Lost]]:
+        heard: list[tuple[Any, Began | Done | Lost]] = []
         for handle in handles:
             cell = self._handles[handle]
             fate = self._plan.get(cell, [])
             word = fate.pop(0) if fate else "well"
+            if word == "waits":  # for a worker
+                time.sleep(0.01)
+                continue
+            if handle not in self.began:
+                self.began.add(handle)
+                heard.append((handle, Began()))
             if word == "hangs":
                 fate.insert(0, "hangs")
                 time.sleep(0.01)
                 continue
             del self._handles[handle]
             if word == "well":
-                ended.append((handle, Done(cell.upper())))
+                heard.append((handle, Done(cell.upper())))
             else:
-                ended.append((handle, Lost(word, again=word != "raises")))
-        return ended
+                heard.append((handle, Lost(word, again=word != "raises")))
+        return heard
 
     def cancel(self, handle: Any) -> None:
         self.cancelled.append(handle)
@@ -106,6 +118,13 @@ def test_a_cell_over_its_budget_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(fake.cancelled) == 1
 
 
+def test_a_cell_that_waits_for_a_worker_is_not_over_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["ocorl.sweep"], "_GRACE", (0.0, 0.0))
+    fake, kept = driven({'{"b":2}': ["waits"] * 30, '{"c":3}': ["node died", *["waits"] * 30]}, budget=0.1)
+    assert [kept[i] for i in range(3)] == ['{"A":1}', '{"B":2}', '{"C":3}']
+    assert fake.cancelled == []
+
+
 def test_an_error_while_keeping_ends_the_work() -> None:
     def keep(index: int, done: Done) -> None:
         raise ocorl.DiskError("disk full")
@@ -139,7 +158,7 @@ class Local:
         self.cells.append(cell)
         return len(self.cells) - 1
 
-    def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Done | Lost]]:
+    def wait(self, handles: Sequence[Any], timeout: float) -> Sequence[tuple[Any, Began | Done | Lost]]:
         return [(handle, self.run(self.cells[handle])) for handle in handles]
 
     def run(self, cell: str) -> Done | Lost:
@@ -223,12 +242,162 @@ def test_the_name_is_a_function_to_all(tmp_path: Path) -> None:
 
 def test_from_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     grid = tmp_path / "grid.toml"
-    grid.write_text('systems = ["glucose-in-blood"]\nseeds = 1\n[set]\nepisodes = 1\n')
+    grid.write_text(TOML)
     arguments = [str(grid), "--out", str(tmp_path / "out"), "--jobs", "1"]
     assert main(arguments) == 0
     out = capsys.readouterr()
     assert out.out.startswith("glucose-in-blood") and "1 to run" in out.err
     assert main([str(tmp_path / "none.toml")]) == 2
+    held = ocorl._ocorl.Sweep(str(tmp_path / "out"), ocorl._ocorl.Grid(TOML))
+    assert main(arguments) == 4
+    assert "error: " in capsys.readouterr().err
+    held.close()
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ocorl.MistakeError("no such grid"), 2),
+        (ocorl.DamagedError("bytes"), 3),
+        (ocorl.BusyError("process 7"), 4),
+        (ocorl.DiskError("full"), 5),
+        (ocorl.StudyError("closed"), 1),
+        (WorkersError("Ray is not installed"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_exit_codes_are_those_of_the_program(error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(*arguments: object, **settings: object) -> None:
+        raise error
+
+    monkeypatch.setattr(sys.modules["ocorl.sweep"], "sweep", raises)
+    assert main(["grid.toml"]) == code
+
+
+def test_a_sweep_that_was_stopped_is_called_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook keeps the exception, with all that its traceback holds."""
+
+    class Stopped(Local):
+        def run(self, cell: str) -> Done | Lost:
+            if json.loads(cell)["seed"] == 1:
+                raise KeyboardInterrupt
+            return super().run(cell)
+
+    class Impatient(io.StringIO):
+        def write(self, words: str) -> int:
+            if words.startswith("["):  # a cell has ended
+                raise KeyboardInterrupt
+            return super().write(words)
+
+    with pytest.raises(KeyboardInterrupt) as elsewhere:
+        sweep(GRID, Stopped(), out=tmp_path, quiet=True)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as here:
+        patch.setattr(sys, "stderr", Impatient())
+        sweep(GRID, out=tmp_path, jobs=1)
+    done = sweep(GRID, out=tmp_path, quiet=True)
+    assert done.ran <= 1 and len(done.cells) == 3 and not done.failed
+    assert elsewhere.tb is not None and here.tb is not None
+
+
+def test_without_ray_nothing_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(WorkersError, match="Ray is not installed") as said:
+        sweep(GRID, "ray", out=tmp_path, quiet=True)
+    assert said.value.hint == "pip install 'ocorl[ray]'"
+    assert not (tmp_path / "results.csv").exists()
+    assert sweep(GRID, out=tmp_path, quiet=True).ran == 3
+
+
+def stopped(command: list[str], folder: Path, stop: Callable[[subprocess.Popen[str]], object]) -> tuple[int, str, float]:
+    """Exit code and words of a command that is stopped as soon as it says something, and the seconds it took to end."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None and process.stderr is not None
+        first = process.stderr.readline()
+        begin = time.monotonic()
+        stop(process)
+        rest = process.stderr.read()
+        return process.wait(60), first + rest, time.monotonic() - begin
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def interrupted_and_let_go(process: subprocess.Popen[str]) -> None:
+    """What Ctrl-C at a terminal comes to: the signal, and a moment later the program lets go."""
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    let_go(process)
+
+
+@pytest.mark.parametrize("stop", [let_go, interrupted_and_let_go])
+def test_a_driver_stops_when_the_program_lets_go_of_it(stop: Callable[..., object], tmp_path: Path) -> None:
+    """Once: it has the time to put everything away."""
+    code = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_sweep import Local, main
+class Slow(Local):
+    def wait(self, handles, timeout):
+        print("at work", file=sys.stderr)
+        time.sleep(timeout)
+        return []
+    def close(self):
+        time.sleep(1)
+        print("put away", file=sys.stderr)
+sys.modules["ocorl.sweep"]._backend = lambda *arguments: Slow()
+sys.exit(main(["grid.toml", "--ray", "local", "--held", "--quiet"]))
+"""
+    (tmp_path / "grid.toml").write_text(TOML)
+    ended, said, _ = stopped([sys.executable, "-c", code], tmp_path, stop)
+    assert ended == 130 and "interrupted; what is finished is kept" in said, said
+    assert "put away" in said and "Traceback" not in said, said
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Has the program take a script for Python, in a folder with a grid."""
+
+    def does(words: str) -> None:
+        script = tmp_path / "python"
+        script.write_text(f"#!/bin/sh\nif [ $1 = -c ]; then echo {ocorl.__version__}; exit; fi\n{words}\n")
+        script.chmod(0o755)
+        (tmp_path / "grid.toml").write_text(TOML)
+        monkeypatch.setenv("OCORL_PYTHON", str(script))
+
+    return does
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script of a shell")
+@pytest.mark.parametrize("code", [1, 2, 3, 4, 5])
+def test_the_program_passes_the_code_of_its_driver_on(
+    program: str, driver: Callable[[str], None], code: int, tmp_path: Path
+) -> None:
+    driver(f"exit {code}")
+    command = [program, "sweep", "grid.toml", "--on", "ray"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, ended.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script of a shell")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_program_stops_its_driver(
+    program: str, driver: Callable[[str], None], number: signal.Signals, tmp_path: Path
+) -> None:
+    """By letting go of its standard input: the signal is the program's alone."""
+    driver("echo begun >&2; cat >/dev/null; echo let go >&2; exit 130")
+
+    def stop(process: subprocess.Popen[str]) -> None:
+        time.sleep(0.3)
+        assert process.poll() is None, "it is held"
+        process.send_signal(number)
+
+    code, said, seconds = stopped([program, "sweep", "grid.toml", "--on", "ray"], tmp_path, stop)
+    assert code == 128 + number and "let go" in said and "interrupted after 0 of 1 cells" in said, said
+    assert seconds < 5
 
 
 def test_a_driver_that_was_killed_goes_on(tmp_path: Path) -> None:

@@ -12,13 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import QUICK, measured, own, pendulum
+from conftest import QUICK, own, pendulum
 
 import ocorl
 from ocorl import _ocorl
-
-#: Work of a few seconds.
-LONG = {"plan.intervals": 400, "plan.random_starts": 8, "model.restarts": 8}
 
 
 def counted(act: Callable[[], object]) -> float:
@@ -88,8 +85,8 @@ def interrupted(act: Callable[[], object], after: float) -> float | None:
 def check(latencies: list[float | None], median: float = 0.5, most: float = 5.0) -> None:
     """Much longer than promised, for machines with other things to do: what is promised is looked at by the long test."""
     heard = sorted(latency for latency in latencies if latency is not None)
+    assert heard, latencies
     print(f"Ctrl-C heard {len(heard)} times: median {heard[len(heard) // 2]:.3f} s, at most {heard[-1]:.3f} s")
-    assert len(heard) >= 2, latencies
     assert heard[len(heard) // 2] <= median and heard[-1] <= most, heard
 
 
@@ -108,12 +105,20 @@ def test_ctrl_c_is_heard_in_a_run_and_nothing_is_lost(tmp_path: Path) -> None:
         assert study.status()["episodes"] == before
 
 
-def test_ctrl_c_is_heard_in_ask(tmp_path: Path) -> None:
-    with ocorl.Study.create(tmp_path / "lab", "pendulum", set={**LONG, "plan.intervals": 1000}) as study:
-        study.tell(**measured(study.ask()))
+def test_ctrl_c_is_heard_in_ask_and_leaves_the_block_too(tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    heavy = {"plan.intervals": 800, "plan.random_starts": 4}
+    ocorl.run("quadrotor-2d", episodes=1, quiet=True, out=folder, set=heavy)
+    with ocorl.Study.open(folder, read_only=True) as study:
         told = len(study.measurements()["t"])
-        check([interrupted(lambda: study.ask(), 0.15), interrupted(lambda: study.status(), 0.1), interrupted(study.ask, 0.1)])
-        # What was begun is finished behind the scenes, and the next one waits for it.
+
+    def act() -> None:
+        with ocorl.Study.open(folder, episodes=2) as study:
+            study.ask()
+
+    check([interrupted(act, 0.4)])
+    # What was begun is finished behind the scenes, and the next one waits for it.
+    with ocorl.Study.open(folder, episodes=2) as study:
         plan = study.ask()
         assert plan.episode == 1 and study.ask().text == plan.text
         assert len(study.measurements()["t"]) == told

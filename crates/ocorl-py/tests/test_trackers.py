@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import ocorl
 import pytest
-from ocorl.trackers import Many, TensorBoard, Tracker, crc32c, event_record, read_events, scalars
+from event_files import crc32c, read_events
+from ocorl.trackers import Many, MlFlow, TensorBoard, Tracker, WandB, scalars
 
 
 def test_numbers_are_found_and_the_rest_is_not() -> None:
@@ -42,11 +44,46 @@ def test_event_files_read_back(tmp_path: Path) -> None:
         read_events(log.path)
 
 
-def test_bytes_are_those_of_the_rust_twin() -> None:
-    """The same text stands in event_file.rs."""
-    number = "1b000000000000001a0d9e1309000010c228ced94110ac022a0d0a0b0a04636f7374159a99a141e3674e59"
-    assert event_record(1_731_765_000.25, 300, "cost", 20.2).hex() == number
+def test_the_checksum_is_the_published_one() -> None:
     assert crc32c(b"123456789") == 0xE3069283
+
+
+def test_a_number_too_large_for_the_format_ends_nothing(tmp_path: Path) -> None:
+    with TensorBoard(tmp_path) as log:
+        log({"episode": 0, "cost": 1e300})
+        log({"episode": 1, "cost": 2.0})
+    assert [event.value for event in read_events(log.path)] == [float("inf"), 2.0]
+
+
+def test_a_tracker_that_cannot_begin_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, kind in (("mlflow", MlFlow), ("wandb", WandB)):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.warns(RuntimeWarning, match=f"{kind.__name__} stopped"):
+            log = kind()
+        with log:
+            log({"episode": 0, "cost": 1.0})
+
+
+def test_of_many_all_are_closed() -> None:
+    closed: list[str] = []
+
+    class Log:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __call__(self, episode: dict[str, Any]) -> None:
+            if self.name == "silent":
+                raise OSError("no")
+
+        def close(self) -> None:
+            closed.append(self.name)
+            if self.name == "stubborn":
+                raise OSError("stays")
+
+    with pytest.warns(RuntimeWarning):
+        with Many([Log("stubborn"), Log("silent"), Log("good")]) as many:
+            many({"episode": 0})
+    assert closed == ["stubborn", "silent", "good"]
 
 
 def test_tensorboard_reads_it(tmp_path: Path) -> None:
@@ -126,7 +163,6 @@ def test_the_program_logs_the_same(program: str, tmp_path: Path) -> None:
 
 def test_mlflow_and_wandb_take_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand-ins with the few functions that are used: the packages are services and large."""
-    import sys
     import types
 
     calls: list[Any] = []
@@ -147,8 +183,6 @@ def test_mlflow_and_wandb_take_the_same_numbers(tmp_path: Path, monkeypatch: pyt
     wandb.run, wandb.init = None, init
     monkeypatch.setitem(sys.modules, "mlflow", mlflow)
     monkeypatch.setitem(sys.modules, "wandb", wandb)
-    from ocorl.trackers import MlFlow, WandB
-
     with MlFlow("lab", "first", seed=0) as one, WandB("lab", seed=0) as two:
         Many([one, two])({"episode": 4, "cost": 2.0})
     assert calls == [

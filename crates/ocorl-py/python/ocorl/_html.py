@@ -68,7 +68,7 @@ def plan(shown: _ocorl.Plan) -> str:
         for j, name in enumerate(shown.controls)
     ]
     picture = drawn({"title": f"{shown.system}: plan of episode {shown.episode}", "panels": panels, "columns": 2})
-    return table(["plan", escape(shown.system)], rows) + picture.svg
+    return table(["plan", shown.system], rows) + picture.svg
 
 
 def result(shown: Result) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,10 @@ Array = npt.NDArray[np.float64]
 
 #: The form in which models are pickled.
 PICKLE_FORM = 1
+#: Points whose covariances are given out at a time.
+MOST_JOINT = 5_000
+#: Kernels by name.
+KERNELS = ("rbf", "matern-5/2", "matern-3/2")
 
 
 def _matrix(value: Any, what: str) -> Array:
@@ -35,10 +40,11 @@ def _matrix(value: Any, what: str) -> Array:
     return np.ascontiguousarray(array)
 
 
-def _trajectories(value: Any) -> list[Any]:
-    """A list of trajectories; one alone is a list of one."""
-    several = isinstance(value, (list, tuple)) and len(value) > 0 and np.ndim(_first(value)) == 2
-    return list(value) if several else [value]
+def _several(value: Any) -> bool:
+    """Whether these are trajectories: a list of arrays, or of lists of rows."""
+    if not isinstance(value, (list, tuple)) or len(value) == 0:
+        return False
+    return all(isinstance(part, np.ndarray) and part.ndim > 0 for part in value) or np.ndim(_first(value)) == 2
 
 
 def _first(value: Sequence[Any]) -> Any:
@@ -46,6 +52,15 @@ def _first(value: Sequence[Any]) -> Any:
         return np.asarray(value[0], dtype=float)
     except (TypeError, ValueError):
         return 0.0
+
+
+def _alike(value: Any, shape: tuple[int, ...], what: str) -> Array:
+    """A number for all, one for each column, or an array of this shape."""
+    try:
+        return np.array(np.broadcast_to(np.asarray(value, dtype=float), shape))
+    except (TypeError, ValueError):
+        expected = f"a number, {shape[-1]} numbers, or an array of shape {shape}"
+        raise MistakeError(f"'{what}' has the shape {np.shape(value)}", [("expected", expected)]) from None
 
 
 class GpDynamics:
@@ -151,7 +166,15 @@ class GpDynamics:
         ]
         return f"GpDynamics({', '.join(changed)})"
 
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = import_module("sklearn.utils")
+        target = tags.TargetTags(required=True, multi_output=True, single_output=False)
+        regressor, input = tags.RegressorTags(), tags.InputTags()
+        return tags.Tags(estimator_type="regressor", target_tags=target, input_tags=input, regressor_tags=regressor)
+
     def _settings(self) -> str:
+        if self.kernel not in KERNELS:
+            raise MistakeError(f"no kernel {self.kernel!r}", hint=f"there are: {', '.join(KERNELS)}")
         names = self._PARAMETERS[3:13]
         return json.dumps({"kernel": self.kernel, **{name: getattr(self, name) for name in names}})
 
@@ -159,11 +182,14 @@ class GpDynamics:
         """Learns from states X (n, states), derivatives X_dot and inputs U (n, inputs); each may be a list of trajectories.
 
         Without X_dot the times ``t`` of the states are needed."""
-        runs = _trajectories(X)
+        several = _several(X)
+        runs = list(X) if several else [X]
         count = len(runs)
-        dots = [None] * count if X_dot is None else _trajectories(X_dot)
-        inputs = [None] * count if U is None else _trajectories(U)
-        times = [None] * count if t is None else (list(t) if count > 1 else [t])
+
+        def parts_of(value: Any) -> list[Any]:
+            return [None] * count if value is None else list(value) if several else [value]
+
+        dots, inputs, times = parts_of(X_dot), parts_of(U), parts_of(t)
         for what, parts in (("X_dot", dots), ("U", inputs), ("t", times)):
             if len(parts) != count:
                 raise MistakeError(f"'X' has {count} trajectories, '{what}' has {len(parts)}")
@@ -176,13 +202,13 @@ class GpDynamics:
             if len(u) != len(x):
                 raise MistakeError(f"'X' has {len(x)} rows, 'U' has {len(u)}")
             if dots[i] is None:
-                noise = np.broadcast_to(np.asarray(self.state_noise, dtype=float), (x.shape[1],))
+                noise = _alike(self.state_noise, (x.shape[1],), "state_noise")
                 x, u, d, n = _ocorl.Model.derivatives(np.asarray(times[i], dtype=float), x, u, noise, self.method)
             else:
                 d = _matrix(dots[i], "X_dot")
                 if d.shape != x.shape:
                     raise MistakeError(f"'X_dot' has the shape {d.shape}, expected {x.shape} as 'X'")
-                n = np.broadcast_to(np.asarray(self.noise, dtype=float), d.shape)
+                n = _alike(self.noise, d.shape, "noise")
             xs.append(x)
             us.append(u)
             ds.append(d)
@@ -231,8 +257,12 @@ class GpDynamics:
     def predict(self, Z: Any, U: Any = None, *, return_std: bool = False, return_cov: bool = False) -> Any:
         """dx/dt at the rows of Z = (x, u), or of X and U; with its standard deviation, or its covariances (outputs, n, n)."""
         model = self.fitted()
+        if return_std and return_cov:
+            raise MistakeError("'return_std' and 'return_cov' contradict each other", hint="the variances are on the diagonals")
         z = self._points(Z, U)
         if return_cov:
+            if len(z) > MOST_JOINT:
+                raise MistakeError(f"covariances of {len(z)} points would fill the memory; at most {MOST_JOINT} at a time")
             return model.predict(z)[0], model.covariance(z)
         mean, std = model.predict(z, return_std)
         return (mean, std) if return_std else mean
@@ -261,7 +291,7 @@ class GpDynamics:
                 raise MistakeError(f"to plan on a model, '{what}' is needed")
         if not self.n_inputs_:
             raise MistakeError("the model has no inputs: there is nothing to plan")
-        ends = np.broadcast_to(np.asarray((-np.inf, np.inf) if limits is None else limits, dtype=float), (self.n_inputs_, 2))
+        ends = _alike((-np.inf, np.inf) if limits is None else limits, (self.n_inputs_, 2), "limits")
         states = [f"x{i}" for i in range(self.n_outputs_)]
         description = {
             "states": states,
@@ -307,9 +337,11 @@ def choose_times(
     """
     if isinstance(model, GpDynamics):
         compiled = model.fitted()
-        noise = model.noise_ if noise is None else np.broadcast_to(np.asarray(noise, dtype=float), (model.n_outputs_,))
-    else:
+        noise = model.noise_ if noise is None else _alike(noise, (model.n_outputs_,), "noise")
+    elif isinstance(model, _ocorl.Model):
         compiled = model
+    else:
+        raise MistakeError(f"'model' cannot be a {type(model).__name__}", hint="fit one: ocorl.GpDynamics().fit(X, X_dot, U=U)")
     if noise is None:
         raise MistakeError("'noise' is needed with a compiled model")
     rows = np.asarray(z, dtype=float)

@@ -30,6 +30,10 @@ class Plant(Protocol):
         ...
 
 
+#: What a plant may give back.
+PARTS = ("t", "x", "u", "x_dot", "cost", "outcome")
+
+
 def _part(data: Any, name: str) -> Any:
     if isinstance(data, Mapping):
         return data.get(name)
@@ -75,6 +79,9 @@ def measured(data: Any, states: int, inputs: int) -> dict[str, Any]:
     if data is None or all(_part(data, name) is None for name in ("t", "x", "u")):
         what = "None" if data is None else f"a {type(data).__name__} without t, x and u"
         raise PlantError(f"plant.run returned {what}", [("expected", "a dictionary or an object with t, x, u and x_dot")])
+    strange = [str(key) for key in data if key not in PARTS] if isinstance(data, Mapping) else []
+    if strange:
+        raise PlantError(f"plant.run returned '{strange[0]}', which nobody knows", [("known", ", ".join(PARTS))])
     for name in ("t", "x", "u"):
         if _part(data, name) is None:
             raise PlantError(f"plant.run returned no '{name}'", [("expected", "t, x, u and, if measured, x_dot")])
@@ -93,8 +100,8 @@ def measured(data: Any, states: int, inputs: int) -> dict[str, Any]:
     return {"t": t, "x": x, "u": u, "x_dot": x_dot, "cost": cost, "outcome": None if outcome is None else str(outcome)}
 
 
-def run_episode(study: Study, plan: _ocorl.Plan, plant: Plant) -> dict[str, Any] | None:
-    """Runs the plan on the plant and tells the study; what became of it. None if nothing was measured."""
+def run_episode(study: Study, plan: _ocorl.Plan, plant: Plant, kept: bool) -> dict[str, Any] | None:
+    """Runs the plan on the plant and tells the study; what became of it. None if nothing was measured. `kept`: the study stays."""
     if plan.rule is not None:
         raise MistakeError(
             f"the strategy '{plan.rule}' decides on the way when to measure; a plant of your own is told before",
@@ -110,7 +117,9 @@ def run_episode(study: Study, plan: _ocorl.Plan, plant: Plant) -> dict[str, Any]
         try:
             data = plant.run(controller, controller.measure_at)
         except Exception as error:
-            note = f"while running episode {plan.episode} of '{study.folder}'; nothing was told, it is still pending"
+            note = f"while running episode {plan.episode}"
+            if kept:
+                note += f" of '{study.folder}'; nothing was told of this run, the episode is still pending"
             if hasattr(error, "add_note"):
                 error.add_note(note)
             raise

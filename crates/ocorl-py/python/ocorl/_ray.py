@@ -7,13 +7,14 @@ Ray is started here, the same version of `ocorl` on every worker. Token authenti
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from . import _ocorl
 from ._errors import OcorlError, WorkersError
-from .sweep import Done, Lost
+from .sweep import Began, Done, Lost
 
 # Before Ray is imported anywhere: it looks at this when it starts.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -21,9 +22,30 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 #: What every worker has in its environment.
 ONE_THREAD = {"RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
 
-#: Ray takes 127.0.0.1 for a mistake and listens on every interface instead, unless it is told that this machine is no part of a cluster. The
-#: name is that of two other systems, where this is the rule.
-LOOPBACK = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+#: At any other address, 127.0.0.2 too, Ray listens on every interface.
+LOOPBACK = ("127.0.0.1", "::1")
+
+#: What to do with a Ray that does not listen to this machine alone.
+BY_HAND = "start it as you want it, by ray.init(...), before the sweep"
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Ray that is started meanwhile listens to this machine alone.
+
+    It takes 127.0.0.1 for a mistake and listens on every interface instead, unless this machine is no part of a cluster. That is a constant of
+    its own, made of ``RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER`` when it is imported: the variable would come too late for whoever has imported Ray
+    already, and would be in the way of whoever joins a cluster later.
+    """
+    constants: Any = import_module("ray._private.ray_constants")
+    before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
+    if before is None:
+        raise WorkersError("this version of Ray cannot be kept to this machine alone", hint=BY_HAND)
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
 
 
 def run_cell(cell: str, version: str, budget: float | None = None) -> tuple[str, float, float]:
@@ -32,6 +54,12 @@ def run_cell(cell: str, version: str, budget: float | None = None) -> tuple[str,
     if here != version:
         raise WorkersError(f"a worker has ocorl {here}, the driver {version}")
     return _ocorl.run_cell(cell, budget=budget)
+
+
+def stream_cell(cell: str, version: str, budget: float | None = None) -> Iterator[tuple[str, float, float] | None]:
+    """The same in two: that it has begun, and what it came to."""
+    yield None
+    yield run_cell(cell, version, budget)
 
 
 def version_here() -> str:
@@ -44,49 +72,62 @@ class Ray:
 
     def __init__(self, address: str | None = None, jobs: int | None = None) -> None:
         # Ray's own way to name a cluster.
-        address = address or os.environ.get("RAY_ADDRESS") or None
-        if address is None:
-            # Looked at when Ray is imported; see LOOPBACK.
-            os.environ.setdefault(*LOOPBACK)
+        address = address or os.environ.get("RAY_ADDRESS") or "local"
         try:
             ray: Any = import_module("ray")
         except ImportError as error:
             raise WorkersError("Ray is not installed", hint="pip install 'ocorl[ray]'") from error
-        self._ray = ray
+        self._ray, self._jobs = ray, jobs
         self._mine = not ray.is_initialized()
         if self._mine:
-            self._start(address, jobs)
-        processors = int(ray.cluster_resources().get("CPU", 1))
-        # A few more than there is room for, so that no worker waits for the driver.
-        self.slots = jobs if jobs is not None else processors + max(2, processors // 8)
-        options = {"num_cpus": 1, "max_retries": 0, "runtime_env": {"env_vars": ONE_THREAD}}
-        self._cell = ray.remote(**options)(run_cell)
-        self._version = ray.remote(**{**options, "num_cpus": 0})(version_here)
+            self._start(address)
+        # A client of Ray's, ``ray://``, takes no streams: its cells are not heard to begin.
+        client = import_module("ray.util.client").ray.is_connected()
+        self._cell = self._task(run_cell) if client else self._task(stream_cell, num_returns="streaming")
+        self._version = self._task(version_here, num_cpus=0)
         self._expected = str(_ocorl.__version__)
 
-    def _start(self, address: str | None, jobs: int | None) -> None:
-        settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-        if address is None:
-            local = {"num_cpus": jobs or os.cpu_count() or 1, "include_dashboard": False}
-            settings |= {**local, "_node_ip_address": "127.0.0.1"}
-        else:
-            settings["address"] = address
+    def _task(self, function: Callable[..., Any], **options: Any) -> Any:
+        settings = {"num_cpus": 1, "max_retries": 0, "runtime_env": {"env_vars": ONE_THREAD}}
+        return self._ray.remote(**(settings | options))(function)
+
+    def _start(self, address: str) -> None:
+        settings: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "error"}
         try:
-            self._ray.init(**settings)
-        except Exception as error:
-            where = "here" if address is None else f"at '{address}'"
+            if address != "local":
+                self._ray.init(**settings)
+                return
+            settings |= {"num_cpus": self._jobs or os.cpu_count() or 1, "include_dashboard": False}
+            with alone():
+                self._ray.init(**settings, _node_ip_address=LOOPBACK[0])
+            for node in self._ray.nodes():
+                if node["NodeManagerAddress"] not in LOOPBACK:
+                    raise WorkersError(f"Ray listens at {node['NodeManagerAddress']}, not to this machine alone", hint=BY_HAND)
+        except BaseException as error:
+            self._ray.shutdown()
+            if isinstance(error, OcorlError) or not isinstance(error, Exception):
+                raise
+            where = "here" if address == "local" else f"at '{address}'"
             raise WorkersError(f"no Ray {where}: {error}") from error
+
+    @property
+    def slots(self) -> int:
+        """A few more than there is room for, so that no worker waits for the driver."""
+        if self._jobs is not None:
+            return self._jobs
+        processors = int(self._ray.cluster_resources().get("CPU", 1))
+        return processors + max(2, processors // 8)
 
     def check(self, version: str) -> None:
         """Asks every node that has processors."""
         affinity: Any = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         self._expected = version
-        asked = {}
+        asked = []
         for node in self._ray.nodes():
             if node["Alive"] and node["Resources"].get("CPU", 0) > 0:
                 there = affinity(node_id=node["NodeID"], soft=False)
-                asked[node["NodeManagerAddress"]] = self._version.options(scheduling_strategy=there).remote()
-        for place, handle in asked.items():
+                asked.append((node["NodeManagerAddress"], self._version.options(scheduling_strategy=there).remote()))
+        for place, handle in asked:
             try:
                 theirs = self._ray.get(handle, timeout=120)
             except Exception as error:
@@ -99,15 +140,16 @@ class Ray:
         """Begins a cell."""
         return self._cell.remote(cell, self._expected, budget)
 
-    def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Done | Lost]]:
-        """What has ended, after at most `timeout` seconds."""
-        ended, _ = self._ray.wait(list(handles), num_returns=1, timeout=timeout)
-        return [(handle, self._result(handle)) for handle in ended]
+    def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Began | Done | Lost]]:
+        """What has begun or ended, after at most `timeout` seconds."""
+        heard, _ = self._ray.wait(list(handles), num_returns=1, timeout=timeout)
+        return [(handle, self._heard(handle)) for handle in heard]
 
-    def _result(self, handle: Any) -> Done | Lost:
+    def _heard(self, handle: Any) -> Began | Done | Lost:
         errors = self._ray.exceptions
         try:
-            return Done(*self._ray.get(handle))
+            said = self._ray.get(next(handle) if isinstance(handle, Iterator) else handle)
+            return Began() if said is None else Done(*said)
         except errors.RayTaskError as error:
             cause = getattr(error, "cause", None) or error
             if isinstance(cause, WorkersError):

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -101,9 +101,14 @@ def run(
     except Exception as error:
         ours = type(error).__module__.startswith("ocorl")
         if not ours and folder is not None and hasattr(error, "add_note"):
-            error.add_note(f"nothing was told of the episode that was under way; '{folder}' goes on where it was")
+            error.add_note(f"'{folder}' goes on where it was, with the episode that was under way")
         raise
     return Result(answer)
+
+
+def _passing() -> tempfile.TemporaryDirectory[str]:
+    """A folder for a study that is not kept. Work that was given up may still be busy there when it goes."""
+    return tempfile.TemporaryDirectory(prefix="ocorl-", ignore_cleanup_errors=True)
 
 
 def _with_plant(
@@ -118,7 +123,7 @@ def _with_plant(
     """Learns on a plant of somebody's own: a study that is asked and told here."""
     begin = time.monotonic()
     with ExitStack() as stack:
-        folder = out if out is not None else stack.enter_context(tempfile.TemporaryDirectory(prefix="ocorl-"))
+        folder = stack.enter_context(_passing()) if out is None else out
         study = stack.enter_context(
             Study.open_or_create(folder, system, seed=seed, settings=settings, set=changes)
         )
@@ -126,21 +131,32 @@ def _with_plant(
         how = created["settings"]
         listener(
             "text",
-            f"{system.name}: {len(system.states)} states, {len(system.controls)} inputs, horizon {system.horizon:g}, "
+            f"{system.name}: {_count(system.states, 'state')}, {_count(system.controls, 'input')}, horizon {system.horizon:g}, "
             f"{how['episodes']} episodes x {how['measurements']} measurements, strategy {how['strategy']}, "
             f"explore {how['explore']}, seed {seed}, on a plant of its own\n"
             f"{'episode':>8}{'cost':>12}{'planned':>12}{'measured':>10}\n",
         )
+        scale = system.table_scale
         for over in study.episodes:
-            listener("text", _row(over))
-        while (plan := study.ask(lambda event: listener("event", event))) is not None:
-            run_episode(study, plan, plant)
-            over = study.episodes[plan.episode]
+            listener("text", _row(_scaled(over, scale)))
+        while (plan := study.heard(listener)) is not None:
+            run_episode(study, plan, plant, kept=out is not None)
+            over = _scaled(study.episodes[plan.episode], scale)
             listener("event", {"event": "episode", "record": over})
             listener("text", _row(over))
         result = _kept(system, study, seed, out, time.monotonic() - begin)
     listener("text", f"done in {result.seconds:.1f} s    final cost {result.final_cost:.4f}\n")
     return result
+
+
+def _count(names: Sequence[str], what: str) -> str:
+    return f"{len(names)} {what}{'' if len(names) == 1 else 's'}"
+
+
+def _scaled(episode: Mapping[str, Any], scale: float) -> dict[str, Any]:
+    """An episode of a study with its costs in the units of the paper's table."""
+    costs = {key: None if episode[key] is None else scale * episode[key] for key in ("cost", "planned_cost")}
+    return {**episode, **costs}
 
 
 def _row(episode: Mapping[str, Any]) -> str:
@@ -158,7 +174,7 @@ def _kept(system: System, study: Study, seed: int, out: str | None, seconds: flo
     numbers, starts = np.asarray(told["episode"]), np.asarray(told["start"])
     scale = system.table_scale
     episodes: list[dict[str, Any]] = []
-    for over in study.episodes:
+    for over in (_scaled(episode, scale) for episode in study.episodes):
         if over["status"] == "pending":
             continue
         plan, legs = study.plan(over["episode"]), []
@@ -189,8 +205,8 @@ def _kept(system: System, study: Study, seed: int, out: str | None, seconds: flo
             )
         record = {
             "episode": over["episode"],
-            "cost": None if over["cost"] is None else scale * over["cost"],
-            "planned_cost": None if over["planned_cost"] is None else scale * over["planned_cost"],
+            "cost": over["cost"],
+            "planned_cost": over["planned_cost"],
             "measurement_times": told["t"][numbers == over["episode"]].tolist(),
             "measurements": int((numbers <= over["episode"]).sum()),
             "outcome": over["outcome"],
@@ -226,7 +242,10 @@ def optimal(
     seed: int = 0,
     threads: int | None = None,
 ) -> Optimal:
-    """The best control of a system whose equations are known: what learning can come to at most.
+    """The best control of a system whose equations are known: learning cannot cost less.
+
+    Costs are in the units of the paper's table. A function of yours is called a hundred thousand times and differentiated by differences: that
+    takes a minute or two, where the same equations as text take a second.
 
     >>> import ocorl
     >>> best = ocorl.optimal("pendulum")
@@ -254,7 +273,8 @@ def plan(
     """The planner on its own: the least cost on a system's equations, or on what a fitted model believes of them.
 
     Of a model, ``cost``, ``x0`` and ``horizon`` say what is wanted (states are called x0, x1, ..., inputs u0, u1, ...), and ``limits``
-    are (low, high) of each input; or ``task`` is a system whose task it is. ``explore`` is ``mean`` or ``optimistic``.
+    are (low, high) of each input; or ``task`` is a system whose task it is. ``explore`` is ``mean``, ``optimistic`` or ``thompson``. Costs are in
+    units of the task: those of :func:`run` and :func:`optimal` are ``system.table_scale`` times that.
 
     >>> import ocorl
     >>> best = ocorl.plan("pendulum", intervals=100)

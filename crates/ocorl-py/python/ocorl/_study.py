@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _ocorl
-from ._errors import MistakeError
+from ._errors import MistakeError, StudyError
 from ._figure import Figure
 from ._frames import Table, Tabular, columns
 from ._system import as_system
@@ -18,7 +19,7 @@ from ._system import as_system
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Path = "str | os.PathLike[str]"
+_log = logging.getLogger("ocorl")
 
 
 def chosen(
@@ -31,6 +32,13 @@ def chosen(
     """Settings in the order in which they count."""
     more = {"strategy": strategy, "explore": explore, "episodes": episodes, "measurements": measurements}
     return {**(set or {}), **{path: value for path, value in more.items() if value is not None}}
+
+
+def _heeded(receipt: dict[str, Any]) -> dict[str, Any]:
+    """What became of a telling; a warning goes to the logger too."""
+    if receipt["warning"] is not None:
+        _log.warning("episode %s: %s", receipt["episode"], receipt["warning"])
+    return receipt
 
 
 class Study(_ocorl.Study, Tabular):
@@ -127,12 +135,19 @@ class Study(_ocorl.Study, Tabular):
     def ask(self, callback: Callable[[dict[str, Any]], object] | None = None) -> _ocorl.Plan | None:  # type: ignore[override]
         """The next plan; the same one until its episode is over; None when the study is.
 
-        ``callback`` receives every event as a dictionary. Ctrl-C leaves at once, and nothing is lost."""
+        ``callback`` receives every event as a dictionary, with costs in units of the task. What is unusual goes to the logger ``ocorl``. Ctrl-C
+        leaves at once, and nothing is lost."""
 
         def hear(kind: str, contents: Any) -> None:
-            if callback is not None and kind == "event":
+            if kind == "warning":
+                _log.warning("%s", contents)
+            elif callback is not None:
                 callback(contents)
 
+        return self.heard(hear)
+
+    def heard(self, hear: Callable[[str, Any], object]) -> _ocorl.Plan | None:
+        """The same; ``hear(kind, contents)`` is told of events and of warnings."""
         return super().ask(hear)
 
     def tell(  # type: ignore[override]
@@ -154,13 +169,15 @@ class Study(_ocorl.Study, Tabular):
 
         ``plan`` is the plan that was run, or the number of its episode; none: the pending one. ``more``: the episode is
         not over, more will come. ``correct``: what was told of the episode before is replaced. Without ``x_dot`` it is
-        learned from states alone. What became of it comes back: how many are new, on time, late, missed; warnings."""
+        learned from states alone (see ``docs/states.md``: it needs more, and evenly spaced, measurements). ``cost`` is what the run
+        cost, if that was measured; else it is estimated from the rows, roughly. What became of it comes back: how many are
+        new, on time, late, missed; a warning if they are far from what the model expects."""
         if more and correct:
             raise MistakeError("'more' and 'correct' contradict each other")
         how = "more" if more else "correct" if correct else "whole"
         episode = plan.episode if isinstance(plan, _ocorl.Plan) else plan
-        return super().tell(
-            episode, t, x, u, x_dot, start=start, cost=cost, outcome=outcome, how=how, source=source
+        return _heeded(
+            super().tell(episode, t, x, u, x_dot, start=start, cost=cost, outcome=outcome, how=how, source=source)
         )
 
     def tell_file(  # type: ignore[override]
@@ -174,7 +191,7 @@ class Study(_ocorl.Study, Tabular):
         """The same from a file: CSV with the columns t, states, inputs, states_dot; or JSON."""
         how = "more" if more else "correct" if correct else "whole"
         episode = plan.episode if isinstance(plan, _ocorl.Plan) else plan
-        return super().tell_file(os.fspath(path), episode, how=how)
+        return _heeded(super().tell_file(os.fspath(path), episode, how=how))
 
     def import_(self, path: Any = None, *, t: Any = None, x: Any = None, u: Any = None, x_dot: Any = None) -> int:  # type: ignore[override]
         """Learns from old logs too, from a file or from arrays; how many measurements are new."""
@@ -202,6 +219,7 @@ class Study(_ocorl.Study, Tabular):
             states, controls = created["states"], created["controls"]
             return {
                 "episode": np.asarray(told["episode"]),
+                "start": np.asarray(told["start"]),
                 "t": told["t"],
                 **columns(states, told["x"]),
                 **columns(controls, told["u"]),
@@ -233,6 +251,11 @@ class Study(_ocorl.Study, Tabular):
         return f"Study('{self.folder}')"
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         from ._html import study
 
-        return study(self)
+        try:
+            return study(self)
+        except StudyError as error:
+            return f"{escape(repr(self))}: {escape(error.message)}"

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import _ocorl
 from ._errors import MistakeError
+from ._simulation import Simulation
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -80,11 +81,14 @@ def _named(what: str, weights: Weights, names: Sequence[str]) -> dict[str, float
     return {name: float(value) for name, value in zip(names, values)}
 
 
-def _number(value: float) -> str:
+def _number(value: Any, what: str = "a number") -> str:
     """A number as TOML has it."""
-    value = float(value)
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        raise MistakeError(f"'{what}' must be a number, not {value!r}") from None
     if np.isnan(value):
-        raise MistakeError("a number is NaN")
+        raise MistakeError(f"'{what}' is NaN")
     return "inf" if value == np.inf else "-inf" if value == -np.inf else repr(value)
 
 
@@ -167,6 +171,24 @@ def describe(
     if not isinstance(inputs, Mapping):
         raise MistakeError("'inputs' must be names with limits", hint='as in: inputs={"tau": (-5, 5)}')
     states, names = list(states), list(inputs)
+    if isinstance(angles, str) or not all(isinstance(angle, str) for angle in angles):
+        raise MistakeError("'angles' must be a list of names of states", hint='as in: angles=["theta"]')
+    for what, given, example in (
+        ("limits", limits, '{"theta": (-10, 10)}'),
+        ("units", units, '{"theta": "rad"}'),
+        ("safe_input", safe_input, '{"tau": 0.0}'),
+        ("max_rate", max_rate, '{"tau": 3.0}'),
+        ("excitation", excitation, '{"tau": "sin(t)"}'),
+        ("learning", learning, '{"episodes": 10}'),
+    ):
+        if given is not None and not isinstance(given, Mapping):
+            raise MistakeError(f"'{what}' must be a dictionary", hint=f"as in: {what}={example}")
+    if isinstance(x0, Mapping):
+        given_x0 = _named("x0", x0, states)
+        missing = [state for state in states if state not in given_x0]
+        if missing:
+            raise MistakeError(f"'x0' has no '{missing[0]}'")
+        x0 = [given_x0[state] for state in states]
 
     def ends(what: str, pair: Any) -> str:
         try:
@@ -181,7 +203,7 @@ def describe(
         raise MistakeError("'x0' must be numbers", [("cause", str(error))]) from None
     lines = ["[system]", f"name = {_text(name)}", f"states = [{', '.join(map(_text, states))}]"]
     lines.append(f"inputs = {_table({key: ends(key, pair) for key, pair in inputs.items()})}")
-    lines += [f"x0 = [{', '.join(map(_number, start))}]", f"horizon = {_number(horizon)}"]
+    lines += [f"x0 = [{', '.join(_number(value, 'x0') for value in start)}]", f"horizon = {_number(horizon, 'horizon')}"]
     if angles:
         lines.append(f"angles = [{', '.join(map(_text, angles))}]")
     if limits:
@@ -193,12 +215,12 @@ def describe(
     lines += ["", "[cost]", *_cost(cost, states, names)]
     settings: dict[str, str] = {key: _toml(value) for key, value in (learning or {}).items()}
     if noise is not None:
-        settings["noise"] = _numbers(noise) if isinstance(noise, Mapping) else _number(noise)
+        settings["noise"] = _numbers(noise) if isinstance(noise, Mapping) else _number(noise, "noise")
     if settings:
         lines += ["", "[learning]", *(f"{key} = {value}" for key, value in settings.items())]
     hardware: dict[str, str] = {}
     if period is not None:
-        hardware["period"] = _number(period)
+        hardware["period"] = _number(period, "period")
     if safe_input is not None:
         hardware["safe_input"] = _numbers(safe_input)
     if max_rate is not None:
@@ -285,6 +307,27 @@ class System(_ocorl.System):
         if self.text is None:
             return super().__new__(type(self), self.name, function=f)
         return super().__new__(type(self), text=self.text, file=f"{self.name}.toml", function=f)
+
+    def simulate(
+        self,
+        controller: Callable[[float, Array], Any],
+        x0: npt.ArrayLike | None = None,
+        horizon: float | None = None,
+        dt: float = 0.02,
+        period: float | None = None,
+    ) -> Simulation:
+        """Runs u = controller(t, x) on the true equations: at every moment, or held for ``period``. Moments ``dt`` apart come back.
+
+        A plan's controller is for a machine, whose time only goes on: it is begun anew, and asked once in its own period.
+
+        >>> best = _ocorl.plan(System("pendulum"), intervals=100)
+        >>> round(System("pendulum").simulate(best.controller()).cost, 1)
+        20.2
+        """
+        if isinstance(controller, _ocorl.Controller):
+            controller.reset()
+            period = controller.period if period is None else period
+        return super().simulate(controller, x0, horizon, dt, period)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _restored, (PICKLE_FORM, self.name, self.text, self.function)

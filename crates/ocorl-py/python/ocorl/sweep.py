@@ -17,15 +17,19 @@ From a shell: ``python -m ocorl.sweep grid.toml``, or with ``--ray auto`` on the
 
 from __future__ import annotations
 
+import _thread
 import argparse
 import json
 import os
 import platform
+import signal
 import statistics
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -33,15 +37,22 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from . import _ocorl
-from ._errors import MistakeError, OcorlError, WorkersError
+from ._errors import BusyError, DamagedError, DiskError, MistakeError, OcorlError, WorkersError
 from ._system import _toml
 
-__all__ = ["Backend", "Done", "Lost", "SweepResult", "WorkersError", "drive", "main", "sweep"]
+__all__ = ["Backend", "Began", "Done", "Lost", "SweepResult", "WorkersError", "drive", "main", "sweep"]
 
 #: Beyond its budget a cell has this share of it and these seconds more to end by itself.
 _GRACE = (1.5, 60.0)
 #: How often the clock is looked at, in seconds.
 _TICK = 0.2
+#: Exit codes of the program; every other error is 1.
+_CODES = ((MistakeError, 2), (DamagedError, 3), (BusyError, 4), (DiskError, 5))
+
+
+@dataclass(frozen=True)
+class Began:
+    """A cell has found a worker: its time is counted from here."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +78,9 @@ class Lost:
 class Backend(Protocol):
     """Whoever runs cells somewhere: Ray, or a pretended cluster in a test."""
 
-    #: How many cells to have under way.
-    slots: int
+    @property
+    def slots(self) -> int:
+        """How many cells to have under way; asked again and again, for workers come and go."""
 
     def check(self, version: str) -> None:
         """Raises :class:`WorkersError` unless every worker has this version of `ocorl`. Called once, before any work."""
@@ -76,8 +88,11 @@ class Backend(Protocol):
     def submit(self, cell: str, budget: float | None) -> Any:
         """Begins a cell, which may take `budget` seconds, and returns a handle of it (hashable)."""
 
-    def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Done | Lost]]:
-        """The handles that have ended by now, each with what became of it."""
+    def wait(self, handles: Sequence[Any], timeout: float) -> Sequence[tuple[Any, Began | Done | Lost]]:
+        """What is heard within `timeout` seconds: handles, each with what became of its cell.
+
+        A cell that is not heard to have begun is never over its budget, however long it waits for a worker.
+        """
 
     def cancel(self, handle: Any) -> None:
         """Gives a cell up; nothing will be heard of it."""
@@ -102,36 +117,40 @@ def drive(
     """
     waiting = deque(range(len(cells)))
     tries = [0] * len(cells)
-    running: dict[Any, tuple[int, float]] = {}
+    running: dict[Any, int] = {}
+    began: dict[Any, float] = {}
     try:
         while waiting or running:
             while waiting and len(running) < max(1, backend.slots):
                 index = waiting.popleft()
                 tries[index] += 1
-                running[backend.submit(cells[index], budget)] = (index, time.monotonic())
-            for handle, ended in backend.wait(list(running), _TICK):
+                running[backend.submit(cells[index], budget)] = index
+            for handle, heard in backend.wait(list(running), _TICK):
                 if handle not in running:
                     continue  # nobody waits for it any more
-                index, _ = running.pop(handle)
-                if isinstance(ended, Done):
-                    keep(index, ended)
+                if isinstance(heard, Began):
+                    began[handle] = time.monotonic()
+                    continue
+                index = running.pop(handle)
+                began.pop(handle, None)
+                if isinstance(heard, Done):
+                    keep(index, heard)
                     progress(index, "done")
-                elif ended.again and tries[index] <= retries:
+                elif heard.again and tries[index] <= retries:
                     waiting.append(index)
-                    progress(index, f"lost ({ended.reason}), try {tries[index] + 1} of {retries + 1}")
+                    progress(index, f"lost ({heard.reason}), try {tries[index] + 1} of {retries + 1}")
                 else:
                     times = f" ({tries[index]} times)" if tries[index] > 1 else ""
-                    keep(index, Done(failed(cells[index], ended.reason + times)))
-                    progress(index, f"failed: {ended.reason}")
+                    keep(index, Done(failed(cells[index], heard.reason + times)))
+                    progress(index, f"failed: {heard.reason}")
             if budget is not None:
-                # A cell may have waited for another one on its worker first.
                 late = time.monotonic() - budget * (1.0 + _GRACE[0]) - _GRACE[1]
-                for handle, (index, begin) in list(running.items()):
-                    if begin < late:
-                        backend.cancel(handle)
-                        del running[handle]
-                        keep(index, Done(failed(cells[index], f"out of time: it took more than {budget:g} s")))
-                        progress(index, "failed: out of time")
+                for handle in [handle for handle, begin in began.items() if begin < late]:
+                    backend.cancel(handle)
+                    index = running.pop(handle)
+                    del began[handle]
+                    keep(index, Done(failed(cells[index], f"out of time: it took more than {budget:g} s")))
+                    progress(index, "failed: out of time")
     finally:
         for handle in running:
             backend.cancel(handle)
@@ -217,7 +236,8 @@ def sweep(
         grid: A TOML file, its text, the same as a dictionary, or the name of a grid that comes with the program, as ``"table1"``.
         backend: ``"threads"``, ``"ray"``, or something that can do the same (see :class:`Backend`).
         out: Folder of the sweep; by default ``sweeps/`` and the name of the file.
-        address: Of a Ray cluster; ``"auto"`` is the one this machine belongs to. Without it Ray is started here, on this machine alone.
+        address: Of a Ray cluster; ``"auto"`` is the one this machine belongs to. Without it ``RAY_ADDRESS`` names one, or else, as with
+            ``"local"``, Ray is started here, on this machine alone. A Ray that runs in this process already is taken as it is.
         jobs: Cells at a time; by default as many as there are processors.
         retries: How often a cell is tried again whose worker was lost.
         again: Also run the cells that failed before.
@@ -230,47 +250,48 @@ def sweep(
     described, name = _grid(grid)
     folder = Path(out) if out is not None else Path("sweeps") / name
     cells, names, budget = described.cells, described.names, described.budget
-    kept = _ocorl.Sweep(str(folder), described)
-    todo = kept.todo(again)
     say: Callable[[str], None] = (lambda words: None) if quiet else lambda words: print(words, file=sys.stderr, flush=True)
-    say(f"{len(cells)} cells, {len(cells) - len(todo)} already done, {len(todo)} to run")
-    ended = 0
+    # Closed in any case: the traceback of an interrupt, which a notebook keeps, would keep the folder's lock too.
+    with closing(_ocorl.Sweep(str(folder), described)) as kept:
+        todo = kept.todo(again)
+        say(f"{len(cells)} cells, {len(cells) - len(todo)} already done, {len(todo)} to run")
+        ended = 0
 
-    def progress(index: int, words: str) -> None:
-        say(f"[{ended}/{len(todo)}] {names[index]}: {words}")
+        def progress(index: int, words: str) -> None:
+            say(f"[{ended}/{len(todo)}] {names[index]}: {words}")
 
-    if isinstance(backend, str) and backend == "threads":
-        if address is not None:
-            raise MistakeError("an address is for backend='ray'")
+        if isinstance(backend, str) and backend == "threads":
+            if address is not None:
+                raise MistakeError("an address is for backend='ray'")
 
-        def hear(kind: str, index: int, contents: str) -> None:
-            nonlocal ended
-            if kind == "ended":
-                ended += 1
-                failure = json.loads(contents)["failure"]
-                progress(index, "done" if failure is None else f"failed: {failure}")
-
-        kept.run(todo, jobs=jobs, budget=budget, hear=hear)
-    elif todo:
-        runner = _backend(backend, address, jobs)
-        try:
-            runner.check(_ocorl.__version__)
-            kept.begins()
-
-            def keep(place: int, done: Done) -> None:
+            def hear(kind: str, index: int, contents: str) -> None:
                 nonlocal ended
-                kept.keep(todo[place], done.result, done.cpu, done.wall)
-                ended += 1
+                if kind == "ended":
+                    ended += 1
+                    failure = json.loads(contents)["failure"]
+                    progress(index, "done" if failure is None else f"failed: {failure}")
 
-            cells_to_run = [cells[index] for index in todo]
-            speak = lambda place, words: progress(todo[place], words)  # noqa: E731
-            drive(cells_to_run, runner, keep, retries=retries, budget=budget, progress=speak)
-        finally:
-            runner.close()
-    where = backend if isinstance(backend, str) else type(backend).__name__
-    kept.save(f"ocorl.sweep, {where}", f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
-    results = [kept.result(index) for index in range(len(cells))]
-    return SweepResult(folder, [json.loads(result) for result in results if result is not None], len(todo))
+            kept.run(todo, jobs=jobs, budget=budget, hear=hear)
+        elif todo:
+            runner = _backend(backend, address, jobs)
+            try:
+                runner.check(_ocorl.__version__)
+                kept.begins()
+
+                def keep(place: int, done: Done) -> None:
+                    nonlocal ended
+                    kept.keep(todo[place], done.result, done.cpu, done.wall)
+                    ended += 1
+
+                cells_to_run = [cells[index] for index in todo]
+                speak = lambda place, words: progress(todo[place], words)  # noqa: E731
+                drive(cells_to_run, runner, keep, retries=retries, budget=budget, progress=speak)
+            finally:
+                runner.close()
+        where = backend if isinstance(backend, str) else type(backend).__name__
+        kept.save(f"ocorl.sweep, {where}", f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
+        results = [kept.result(index) for index in range(len(cells))]
+        return SweepResult(folder, [json.loads(result) for result in results if result is not None], len(todo))
 
 
 def _backend(backend: str | Backend, address: str | None, jobs: int | None) -> Backend:
@@ -318,13 +339,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="run failed cells again")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a cell failed")
     parser.add_argument("-q", "--quiet", action="store_true", help="only the table")
+    # For the program, which holds the other end of a pipe.
+    parser.add_argument("--held", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    if given.held:
+        _stop_when_let_go()
     try:
         result = sweep(
             given.grid,
             "threads" if given.ray is None else "ray",
             out=given.out,
-            address=None if given.ray in (None, "local") else given.ray,
+            address=given.ray,
             jobs=given.jobs,
             retries=given.retries,
             again=given.again,
@@ -332,7 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except OcorlError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
     except KeyboardInterrupt:
         print("interrupted; what is finished is kept, the same command goes on", file=sys.stderr)
         return 130
@@ -340,6 +365,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for cell in result.failed:
         print(f"failed: {cell['cell']['system']}, seed {cell['cell']['seed']}: {cell['failure']}", file=sys.stderr)
     return 1 if given.strict and result.failed else 0
+
+
+def _stop_when_let_go() -> None:
+    """Standard input that ends is taken as Ctrl-C. Whichever comes first counts, and alone: what is being put away is not interrupted again."""
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    def listen() -> None:
+        # Not by way of `sys.stdin`, whose lock the interpreter wants at its end.
+        while os.read(0, 4096):
+            pass
+        _thread.interrupt_main()
+
+    signal.signal(signal.SIGINT, stop)
+    threading.Thread(target=listen, daemon=True).start()
 
 
 class _Callable(ModuleType):

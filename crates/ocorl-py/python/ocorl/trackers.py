@@ -7,9 +7,8 @@ A callback is called with a dictionary for each episode. Its numbers become curv
 ...     with TensorBoard(folder) as log:
 ...         log({"episode": 0, "cost": 63.4, "outcome": "completed"})
 ...         log({"episode": 1, "cost": 31.1, "outcome": "completed"})
-...     events = read_events(log.path)
->>> [(event.step, event.tag, round(event.value, 1)) for event in events]
-[(0, 'cost', 63.4), (1, 'cost', 31.1)]
+...     log.path.name.startswith("events.out.tfevents.")
+True
 
 Whatever happens to a tracker, the run goes on: the first failure is a warning, and then it is left alone.
 """
@@ -18,19 +17,17 @@ from __future__ import annotations
 
 import math
 import os
-import socket
-import struct
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from numbers import Real
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-__all__ = ["Event", "Many", "MlFlow", "TensorBoard", "Tracker", "WandB", "event_record", "read_events", "scalars"]
+from . import _ocorl
+
+__all__ = ["Many", "MlFlow", "TensorBoard", "Tracker", "WandB", "scalars"]
 
 Callback = Callable[[dict[str, Any]], None]
 
@@ -83,10 +80,13 @@ class Tracker:
         try:
             self._log(step, scalars(record))
         except Exception as error:
-            self._broken = True
-            warnings.warn(
-                f"{type(self).__name__} stopped: {type(error).__name__}: {error}; the run goes on", RuntimeWarning, stacklevel=2
-            )
+            self._stop(error)
+
+    def _stop(self, error: Exception) -> None:
+        """Nothing more is logged."""
+        self._broken = True
+        what = f"{type(self).__name__} stopped: {type(error).__name__}: {error}; the run goes on"
+        warnings.warn(what, RuntimeWarning, stacklevel=3)
 
     def _log(self, step: int, values: Mapping[str, float]) -> None:
         raise NotImplementedError
@@ -118,25 +118,31 @@ class Many(Tracker):
 
     def __init__(self, callbacks: Sequence[Callback]) -> None:
         self._callbacks: list[Callback] = list(callbacks)
+        self._silent: list[Callback] = []
 
     def __call__(self, episode: dict[str, Any]) -> None:
         """Hands an episode to all of them."""
-        for callback in list(self._callbacks):
+        for callback in self._callbacks:
+            if callback in self._silent:
+                continue
             try:
                 callback(episode)
             except Exception as error:
-                self._callbacks.remove(callback)
+                self._silent.append(callback)
                 name = getattr(callback, "__name__", type(callback).__name__)
                 warnings.warn(
                     f"{name} stopped: {type(error).__name__}: {error}; the run goes on", RuntimeWarning, stacklevel=2
                 )
 
     def close(self) -> None:
-        """Closes all that can be closed."""
+        """Closes all that can be closed, also those that failed."""
         for callback in self._callbacks:
             close = getattr(callback, "close", None)
-            if callable(close):
-                close()
+            try:
+                if callable(close):
+                    close()
+            except Exception as error:
+                warnings.warn(f"{type(callback).__name__} was not closed: {error}", RuntimeWarning, stacklevel=2)
 
 
 class TensorBoard(Tracker):
@@ -144,40 +150,41 @@ class TensorBoard(Tracker):
 
     def __init__(self, folder: str | os.PathLike[str], prefix: str = "") -> None:
         self._folder, self._prefix = Path(folder), prefix
-        self._file: Any = None
+        self._file: _ocorl.EventFile | None = None
         #: The file, once there is one.
         self.path: Path = self._folder
 
     def _log(self, step: int, values: Mapping[str, float]) -> None:
-        now = time.time()
         if self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            name = f"events.out.tfevents.{now:.6f}.{socket.gethostname()}.{os.getpid()}"
-            self.path = self._folder / name
-            self._file = self.path.open("xb")
-            self._file.write(_framed(_version_event(now)))
-        for tag, value in values.items():
-            self._file.write(event_record(now, step, self._prefix + tag, value))
-        self._file.flush()
+            self._file = _ocorl.EventFile(str(self._folder))
+            self.path = Path(self._file.path)
+        self._file.write(step, [(self._prefix + tag, value) for tag, value in values.items()])
 
     def close(self) -> None:
         """Closes the file."""
         if self._file is not None:
-            self._file.close()
             self._file, self._broken = None, True
 
 
 class MlFlow(Tracker):
     """The active run of MLflow, or a new one. Needs ``pip install mlflow``."""
 
+    _mine = False
+
     def __init__(self, experiment: str | None = None, run: str | None = None, **parameters: object) -> None:
+        try:
+            self._begin(experiment, run, parameters)
+        except Exception as error:
+            self._stop(error)
+
+    def _begin(self, experiment: str | None, run: str | None, parameters: dict[str, object]) -> None:
         mlflow: Any = import_module("mlflow")
         self._mlflow = mlflow
-        self._mine = mlflow.active_run() is None
         if experiment is not None:
             mlflow.set_experiment(experiment)
-        if self._mine:
+        if mlflow.active_run() is None:
             mlflow.start_run(run_name=run)
+            self._mine = True
         if parameters:
             mlflow.log_params(parameters)
 
@@ -193,10 +200,17 @@ class MlFlow(Tracker):
 class WandB(Tracker):
     """The active run of Weights & Biases, or a new one. Needs ``pip install wandb``; it is a service, so data leaves the machine."""
 
+    _mine = False
+
     def __init__(self, project: str = "ocorl", name: str | None = None, **config: object) -> None:
-        wandb: Any = import_module("wandb")
-        self._mine = wandb.run is None
-        self._run: Any = wandb.run if wandb.run is not None else wandb.init(project=project, name=name, config=config)
+        try:
+            wandb: Any = import_module("wandb")
+            self._run: Any = wandb.run
+            if self._run is None:
+                self._run = wandb.init(project=project, name=name, config=config)
+                self._mine = True
+        except Exception as error:
+            self._stop(error)
 
     def _log(self, step: int, values: Mapping[str, float]) -> None:
         self._run.log(dict(values), step=step)
@@ -205,134 +219,3 @@ class WandB(Tracker):
         """Ends the run if it was begun here."""
         if self._mine:
             self._run.finish()
-
-
-# TensorBoard's format: records with lengths and checksums, and in each an `Event` in the encoding of protocol buffers.
-#
-#   record = length: u64 | masked CRC-32C of length: u32 | data | masked CRC-32C of data: u32        (little-endian)
-#   Event   { 1: wall_time: double, 2: step: int64, 3: file_version: string, 5: summary: Summary }
-#   Summary { 1: repeated Value }     Value { 1: tag: string, 2: simple_value: float }
-
-
-def _table() -> list[int]:
-    table = []
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
-        table.append(crc)
-    return table
-
-
-_TABLE = _table()
-
-
-def crc32c(data: bytes) -> int:
-    """The Castagnoli checksum.
-
-    >>> hex(crc32c(b"123456789"))
-    '0xe3069283'
-    """
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = (crc >> 8) ^ _TABLE[(crc ^ byte) & 0xFF]
-    return crc ^ 0xFFFFFFFF
-
-
-def _masked(data: bytes) -> bytes:
-    crc = crc32c(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
-def _framed(data: bytes) -> bytes:
-    length = struct.pack("<Q", len(data))
-    return length + _masked(length) + data + _masked(data)
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    number &= (1 << 64) - 1
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def _block(field: int, data: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(data)) + data
-
-
-def _version_event(wall_time: float) -> bytes:
-    return b"\x09" + struct.pack("<d", wall_time) + _block(3, b"brain.Event:2")
-
-
-def event_record(wall_time: float, step: int, tag: str, value: float) -> bytes:
-    """The bytes of one number in an event file.
-
-    >>> event_record(0.0, 1, "a", 1.0).hex()[:24]
-    '1700000000000000e7cef81e'
-    """
-    number = _block(1, tag.encode()) + b"\x15" + struct.pack("<f", value)
-    event = b"\x09" + struct.pack("<d", wall_time) + b"\x10" + _varint(step) + _block(5, _block(1, number))
-    return _framed(event)
-
-
-@dataclass(frozen=True)
-class Event:
-    """One number of an event file."""
-
-    wall_time: float
-    step: int
-    tag: str
-    value: float
-
-
-def read_events(path: str | os.PathLike[str]) -> list[Event]:
-    """The numbers in an event file, with every checksum looked at. For tests, and for those without TensorBoard.
-
-    Raises:
-        ValueError: A checksum is wrong or the file ends within a record.
-    """
-    data = Path(path).read_bytes()
-    events, place = [], 0
-    while place < len(data):
-        head = data[place : place + 8]
-        length = int.from_bytes(head, "little")
-        body = data[place + 12 : place + 12 + length]
-        if data[place + 8 : place + 12] != _masked(head) or data[place + 12 + length : place + 16 + length] != _masked(body):
-            raise ValueError(f"a record at byte {place} of '{path}' is damaged")
-        fields = dict(_fields(body))
-        if 5 in fields:
-            for _, number in _fields(fields[5]):
-                entry = dict(_fields(number))
-                wall_time: float = struct.unpack("<d", fields[1])[0]
-                value: float = struct.unpack("<f", entry[2])[0]
-                step = int.from_bytes(fields.get(2, b""), "little")
-                events.append(Event(wall_time, step, entry[1].decode(), value))
-        place += 16 + length
-    return events
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Number and bytes of each field; of a number its eight bytes."""
-    place = 0
-
-    def varint() -> int:
-        nonlocal place
-        number, shift = 0, 0
-        while True:
-            byte = data[place]
-            place += 1
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return number
-
-    while place < len(data):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint().to_bytes(8, "little")
-            continue
-        size = {1: 8, 5: 4}[key & 7] if key & 7 != 2 else varint()
-        yield key >> 3, data[place : place + size]
-        place += size

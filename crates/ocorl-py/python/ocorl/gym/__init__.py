@@ -21,9 +21,10 @@ try:
 except ImportError as error:
     raise ImportError("ocorl.gym needs Gymnasium: pip install 'ocorl[gym]'") from error
 
+from ._checks import Check
 from ._environment import SCENES, OcorlEnv, Scene
 from ._known import known
-from ._plant import Check, GymPlant, Measured, from_gym
+from ._plant import GymPlant, Measured, from_gym
 
 __all__ = ["ENVIRONMENTS", "Check", "GymPlant", "Measured", "OcorlEnv", "Scene", "from_gym", "known", "register"]
 

@@ -79,8 +79,11 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
     - The observation is the state x (float64).
     - The action is u scaled to [-1, 1] (float32, as Stable-Baselines3 wants it); with ``actions="physical"`` it is u itself (float64).
       Actions beyond their limits are clipped.
-    - The reward is minus the running cost integrated over the step, and minus the terminal cost at the end: the return of an episode is minus
-      the cost that `ocorl.run` reports.
+    - The reward is minus the running cost integrated over the step; the last one has minus the terminal cost too, or, if the episode was
+      terminated, minus the cost rate at the stop times the time that was left: crashing early does not pay. That is how a simulation is
+      charged, so the return of an episode is minus the cost of the same run in `System.simulate`, in units of the task. (`ocorl.run` reports costs
+      in the units of the paper's table: ``system.table_scale`` times as much. For a run that is stopped, a simulation takes the rate at its last
+      step of integration, shortly before the stop: the two differ by some percent.)
     - ``terminated`` when a state leaves its limits or stops being finite, ``truncated`` at the horizon.
     - ``info`` has ``t``, ``x``, ``x_dot`` (the true derivative at the end of the step, under its input) and ``outcome``.
     - ``reset(options={"x0": ...})`` begins elsewhere.
@@ -127,7 +130,7 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         low, high = _limits(self.system)
         self.observation_space = spaces.Box(low, high, dtype=np.float64)
         self._steps = max(1, round(self.system.horizon / self.dt))
-        self._count = 0
+        self._count, self._time = 0, 0.0
         self._x: Array = np.array(self.system.x0)
         self._u: Array = np.array(self.system.safe_control)
         self._outcome = "running"
@@ -135,8 +138,8 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
 
     @property
     def time(self) -> float:
-        """Time since the beginning of the episode."""
-        return float(min(self._count * self.dt, self.system.horizon))
+        """Time since the beginning of the episode; the horizon at its end, or when it was stopped."""
+        return self._time
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -151,34 +154,47 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
             raise MistakeError(f"x0 has the shape {x0.shape}; the states have {self.observation_space.shape}")
         if not self.observation_space.contains(x0):
             raise MistakeError(f"x0 is {x0.tolist()}; it must be finite and within the limits of the states")
-        self._count, self._x, self._outcome = 0, x0, "running"
+        self._count, self._time, self._x, self._outcome = 0, 0.0, x0, "running"
         self._u = np.array(self.system.safe_control)
         self._show()
         return self._x.copy(), self._info()
 
     def step(self, action: npt.ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Holds an input for `dt`."""
+        """Holds an input for `dt`; in the last step until the horizon."""
         self._u = self._input(action)
-        begin = self.time
-        length = min(self.dt, self.system.horizon - begin) if self._count + 1 < self._steps else self.system.horizon - begin
-        x, cost, outcome = self.system.step(self._x, self._u, max(length, 1e-9))
         self._count += 1
+        before, begin, horizon = self._x, self._time, self.system.horizon
+        length = self.dt if self._count < self._steps else max(horizon - begin, 1e-9)
+        x, cost, outcome = self.system.step(before, self._u, length)
         low, high = self.observation_space.low, self.observation_space.high  # type: ignore[attr-defined]
         finite = bool(np.isfinite(x).all())
         self._x = np.clip(x, low, high) if finite else np.clip(np.nan_to_num(x, nan=0.0), low, high)
         terminated = outcome != "completed" or not finite
         truncated = not terminated and self._count >= self._steps
         if terminated:
+            self._time = begin + self._stop(before, length)
             # The clock of a step begins at zero.
             why = outcome.split(" at t =")[0].rstrip(",") if finite else "not finite"
-            self._outcome = f"{why} before t = {self.time:g}"
+            self._outcome = f"{why} at t = {self._time:g}"
+            cost += self._rest()
         else:
+            self._time = horizon if truncated else self._count * self.dt
             self._outcome = "completed" if truncated else "running"
         if truncated:
             cost += float(self.system.terminal_cost(self._x))
         self._show()
         reward = -cost if np.isfinite(cost) else -np.finfo(np.float32).max
         return self._x.copy(), float(reward), terminated, truncated, self._info()
+
+    def _stop(self, before: Array, length: float) -> float:
+        """When a step that begins at `before` is stopped, from its beginning."""
+        run = self.system.simulate(lambda t, x: self._u, x0=before, horizon=length, dt=length)
+        return float(run.t[-1])
+
+    def _rest(self) -> float:
+        """What a stopped episode is charged for the time that was left: the cost rate at the stop, if that is finite."""
+        rate = float(self.system.cost([self._time], self._x[None, :], self._u[None, :])[0])
+        return rate * max(self.system.horizon - self._time, 0.0) if np.isfinite(rate) else 0.0
 
     def _input(self, action: npt.ArrayLike) -> Array:
         a = np.asarray(action, dtype=np.float64).reshape(-1)
