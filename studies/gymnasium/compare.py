@@ -274,11 +274,14 @@ def report() -> str:
         told = described(task)
         lines += ["", f"Interaction that ocorl needed (median): {base} steps, {base * told['dt']:g} s.", ""]
         lines += ["| learner | interaction | steps | return: median (each seed) | CPU s |", "|---|---|---|---|---|"]
+        # What each seed had by then, not the best it ever had; and what it came to in the end, with all its steps.
         then = [at_steps(run["episodes"], base) for run in ours]
-        cpu = statistics.median(row["cpu_seconds"] for row in then)
-        each = ", ".join(f"{row['return']:.1f}" for row in then)
-        middle = statistics.median(row["return"] for row in then)
-        lines.append(f"| ocorl | 1 x | {base} | {middle:.1f} ({each}) | {cpu:.0f} |")
+        last = [run["episodes"][-1] for run in ours]
+        for words, rows in (("1 x", then), ("to its end", last)):
+            each = ", ".join(f"{row['return']:.1f}" for row in rows)
+            middle, cpu = (statistics.median(row[key] for row in rows) for key in ("return", "cpu_seconds"))
+            steps = int(statistics.median(row["steps"] for row in rows))
+            lines.append(f"| ocorl | {words} | {steps} | {middle:.1f} ({each}) | {cpu:.1f} |")
         for factor in FACTORS:
             points = [p for run in theirs for p in run["points"] if p["factor"] == factor]
             if points:

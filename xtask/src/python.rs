@@ -5,7 +5,7 @@
 //! | `target/python` | the environment of the tests, made anew when `crates/ocorl-py/requirements.txt` changes |
 //! | `target/dist` | the wheel, and the environment in which it is tried |
 
-use crate::readme::blocks;
+use crate::readme::{blocks, path_with};
 use crate::run::{build, output, pass, root};
 use crate::steps::Outcome;
 use crate::tell;
@@ -81,6 +81,8 @@ pub(crate) fn dist() -> Result<(), String> {
     let folder = root().join("target/dist");
     let wheel = wheel(&tools, &folder, |maturin| {
         maturin.args(["--zig", "--compatibility", PLATFORM]).env("RUSTFLAGS", nameless());
+        // Maturin looks for Zig in the Python that comes first.
+        maturin.env("PATH", path_with(&tools));
     })?;
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let size = std::fs::metadata(&wheel).map_err(|error| format!("{name}: {error}"))?.len();

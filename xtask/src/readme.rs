@@ -73,7 +73,7 @@ fn commands_of(document: &str, text: &str, built: &[(String, PathBuf)]) -> Resul
 }
 
 /// Where the shell looks for programs, the built one first.
-fn path_with(program: &Path) -> std::ffi::OsString {
+pub(crate) fn path_with(program: &Path) -> std::ffi::OsString {
     let mut path = program.parent().unwrap_or(program).as_os_str().to_owned();
     if let Some(others) = std::env::var_os("PATH") {
         path.push(":");
