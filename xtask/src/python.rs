@@ -80,7 +80,7 @@ pub(crate) fn dist() -> Result<(), String> {
     install(&tools, &[ZIG])?;
     let folder = root().join("target/dist");
     let wheel = wheel(&tools, &folder, |maturin| {
-        maturin.args(["--zig", "--compatibility", PLATFORM]).env("RUSTFLAGS", nameless());
+        maturin.args(["--strip", "--zig", "--compatibility", PLATFORM]).env("RUSTFLAGS", nameless());
         // Maturin looks for Zig in the Python that comes first.
         maturin.env("PATH", path_with(&tools));
     })?;

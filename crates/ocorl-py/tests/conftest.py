@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 
 import ocorl
 
+# Whoever starts the tests behind the scenes has SIGINT ignored; here it is looked at.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: A system that is learned in a blink.
 QUICK = {"plan.intervals": 20, "plan.random_starts": 0, "track.policy": "feedback", "model.restarts": 0}
