@@ -211,3 +211,28 @@ def test_arrays_of_all_kinds_are_understood(x: object) -> None:
 def test_what_is_no_array_is_refused_with_both_shapes(x: object, message: str) -> None:
     with pytest.raises(ocorl.MistakeError, match=message):
         ocorl.System("pendulum").derivative(x, [[0.0]])  # type: ignore[arg-type]
+
+
+def test_keywords_of_the_wrong_kind_are_named() -> None:
+    for more, message in [
+        ({"angles": "theta"}, "'angles' must be a list"),
+        ({"angles": [0]}, "'angles' must be a list"),
+        ({"excitation": "sin(t)"}, "'excitation' must be a dictionary"),
+        ({"safe_input": 0.5}, "'safe_input' must be a dictionary"),
+        ({"max_rate": 3}, "'max_rate' must be a dictionary"),
+        ({"noise": [0.1, 0.2]}, "'noise' must be a number"),
+        ({"horizon": "ten"}, "'horizon' must be a number, not 'ten'"),
+        ({"x0": [np.nan, 0.0]}, "'x0' is NaN"),
+        ({"x0": {"theta": 1.0}}, "'x0' has no 'omega'"),
+        ({"x0": {"phi": 1.0}}, "names 'phi'"),
+    ]:
+        with pytest.raises(ocorl.MistakeError, match=message):
+            own(**more)
+    np.testing.assert_array_equal(own(x0={"omega": 1.0, "theta": 2.0}).x0, [2.0, 1.0])
+    with pytest.raises(ocorl.MistakeError, match="from 0 on"):
+        ocorl.run("pendulum", seed=-1)
+    with pytest.raises(ocorl.MistakeError, match="from 0 on"):
+        ocorl.run("pendulum", seed=2**64)
+    with pytest.raises(ocorl.MistakeError) as caught:
+        ocorl.run("pendulm")
+    assert "ocorl.systems()" in (caught.value.hint or "")
