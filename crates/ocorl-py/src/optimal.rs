@@ -16,13 +16,14 @@ const MOMENTS: usize = 1001;
 
 /// What is possible with the true equations, in the units of the paper's table.
 #[pyfunction]
-#[pyo3(signature = (system, *, intervals=400, holds=None, seed=0, threads=None))]
+#[pyo3(signature = (system, *, intervals=400, holds=None, seed=0, stages=1, threads=None))]
 pub(crate) fn optimal<'py>(
     py: Python<'py>,
     system: &Bound<'py, System>,
     #[pyo3(from_py_with = whole)] intervals: usize,
     #[pyo3(from_py_with = maybe_whole)] holds: Option<usize>,
     #[pyo3(from_py_with = whole)] seed: u64,
+    #[pyo3(from_py_with = whole)] stages: usize,
     #[pyo3(from_py_with = maybe_whole)] threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, "optimal", || {
@@ -30,7 +31,9 @@ pub(crate) fn optimal<'py>(
         if !source.has_equations() {
             return Err(source.without_equations());
         }
-        for (what, value, most) in [("intervals", Some(intervals), 10_000), ("holds", holds, 1_000)] {
+        let counts =
+            [("intervals", Some(intervals), 10_000), ("holds", holds, 1_000), ("stages", Some(stages), 100)];
+        for (what, value, most) in counts {
             if let Some(value) = value.filter(|value| !(1..=most).contains(value)) {
                 let message = format!("'{what}' must be between 1 and {most}, not {value}");
                 return Err(Failure::mistake(message).into());
@@ -41,16 +44,17 @@ pub(crate) fn optimal<'py>(
             let (system, called) = source.whole(&desk.cancel);
             let Some(benchmark) = system.truth else { return Err(source.without_equations()) };
             let period = benchmark.settings.tracking_period;
-            let settings = BaselineSettings { intervals, holds, seed, period, ..BaselineSettings::default() };
+            let settings =
+                BaselineSettings { intervals, holds, seed, period, stages, ..BaselineSettings::default() };
             let found = baseline::all(&benchmark, &settings);
             // What the function itself raised comes first.
             called.as_ref().map_or(Ok(()), Called::trouble)?;
             Ok((benchmark, found?))
         })?;
         let (dict, scale) = (PyDict::new(py), benchmark.table_scale());
-        let best = Trajectory::of(&found.continuous.open_loop, MOMENTS);
+        let best = Trajectory::of(found.continuous.best(), MOMENTS);
         dict.set_item("system", &*benchmark.name)?;
-        dict.set_item("cost", scale * found.continuous.open_loop.cost())?;
+        dict.set_item("cost", scale * found.continuous.best().cost())?;
         dict.set_item("tracked", scale * found.continuous.tracked.cost())?;
         dict.set_item("held", scale * found.held.cost)?;
         dict.set_item("holds", found.held.plan.controls.len())?;

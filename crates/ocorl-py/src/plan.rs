@@ -11,7 +11,7 @@ use numpy::{PyArray1, PyArray2, PyArray3};
 use ocorl::explore::Exploration;
 use ocorl::model::StatisticalModel;
 use ocorl::plan::{
-    ForwardPass, Outcome, Plan as Found, Problem, Settings, Start, Transcription, best_of, uniform_grid,
+    ForwardPass, Outcome, Plan as Found, Problem, RoughToFine, Settings, Start, Transcription, uniform_grid,
 };
 use ocorl::random::Stream;
 use ocorl::system::{Bounds, Cost, Dynamics, Task, Text};
@@ -402,12 +402,13 @@ struct Search {
     system: Described,
     intervals: usize,
     random_starts: usize,
+    stages: usize,
     max_iterations: usize,
     seed: u64,
 }
 
 impl Search {
-    /// Several starts on a coarse grid, the best refined on the fine one.
+    /// The safe control and some random ones on a coarse grid, the best refined on the fine one.
     fn best(
         &self,
         dynamics: &(dyn Fn() -> Box<dyn Dynamics> + Sync),
@@ -416,31 +417,27 @@ impl Search {
         forward: ForwardPass,
     ) -> Answer<Found> {
         let task = &self.system.task;
-        let solve = |intervals: usize, starts: &[Start]| {
-            let times = uniform_grid(task.horizon, intervals);
-            let problem = Problem {
-                cost,
-                initial_state: &task.initial_state,
-                times: &times,
-                control_bounds: bounds,
-                state_bounds: Some(&task.state_bounds),
-                transcription: Transcription::default(),
-            };
-            let settings = Settings { max_iterations: self.max_iterations, forward, ..Settings::default() };
-            best_of(dynamics, &problem, &settings, starts)
-        };
-        let coarse = self.intervals.div_ceil(4);
         let mut safe = task.safe_control.clone();
         safe.resize(bounds.dim(), 0.0);
         let stream = Stream::root(self.seed).child("plan");
-        let mut starts = vec![Start::constant(&safe, coarse)];
-        starts.extend(
-            (0..self.random_starts)
-                .map(|i| Start::random(&safe, 0.1, 2.0, coarse, &mut stream.index(i).rng())),
-        );
-        let rough = solve(coarse, &starts)?;
-        let fine = uniform_grid(task.horizon, self.intervals);
-        Ok(solve(self.intervals, &[rough.resampled(&fine)])?)
+        let starts = |count: usize| Start::around(&safe, 0.1, self.random_starts, count, &stream);
+        let settings = Settings { max_iterations: self.max_iterations, forward, ..Settings::default() };
+        let search = RoughToFine {
+            coarse: &uniform_grid(task.horizon, self.intervals.div_ceil(4)),
+            rough: settings.clone(),
+            fine: settings,
+            stages: self.stages,
+            rest: &safe,
+        };
+        let problem = Problem {
+            cost,
+            initial_state: &task.initial_state,
+            times: &uniform_grid(task.horizon, self.intervals),
+            control_bounds: bounds,
+            state_bounds: Some(&task.state_bounds),
+            transcription: Transcription::default(),
+        };
+        Ok(search.search(dynamics, &problem, &starts)?)
     }
 
     /// The file of what was found.
@@ -487,7 +484,7 @@ impl Search {
 /// The best control of a system, on its equations or on what a model believes of them.
 #[pyfunction]
 #[pyo3(signature = (system, *, model=None, explore="mean", x0=None, horizon=None, intervals=200, random_starts=3,
-                    max_iterations=200, seed=0))]
+                    stages=1, max_iterations=200, seed=0))]
 pub(crate) fn plan<'py>(
     py: Python<'py>,
     system: &Bound<'py, System>,
@@ -497,6 +494,7 @@ pub(crate) fn plan<'py>(
     horizon: Option<f64>,
     #[pyo3(from_py_with = whole)] intervals: usize,
     #[pyo3(from_py_with = whole)] random_starts: usize,
+    #[pyo3(from_py_with = whole)] stages: usize,
     #[pyo3(from_py_with = whole)] max_iterations: usize,
     #[pyo3(from_py_with = whole)] seed: u64,
 ) -> PyResult<Plan> {
@@ -506,9 +504,12 @@ pub(crate) fn plan<'py>(
             let names = Exploration::ALL.map(Exploration::name).join(", ");
             return Err(Failure::mistake(format!("no exploration '{explore}' (there are: {names})")).into());
         };
-        if !(1..=10_000).contains(&intervals) {
-            let message = format!("'intervals' must be between 1 and 10000, not {intervals}");
-            return Err(Failure::mistake(message).into());
+        for (what, value, most) in [("intervals", intervals, 10_000), ("stages", stages, 100)] {
+            if !(1..=most).contains(&value) {
+                return Err(
+                    Failure::mistake(format!("'{what}' must be between 1 and {most}, not {value}")).into()
+                );
+            }
         }
         let task = &mut source.inner.task;
         if let Some(x0) = x0 {
@@ -531,7 +532,7 @@ pub(crate) fn plan<'py>(
         work::quietly(py, How::at("plan"), move |desk| {
             let (system, called) = source.whole(&desk.cancel);
             let truth = system.truth.clone();
-            let search = Search { system, intervals, random_starts, max_iterations, seed };
+            let search = Search { system, intervals, random_starts, stages, max_iterations, seed };
             let (found, file) = if let Some(model) = model {
                 let imagined =
                     explore.imagine(&model, &search.system.task, 0.1, Stream::root(seed).child("imagine"));

@@ -143,3 +143,38 @@ def test_a_controller_with_a_solver_stays_in_its_process(study: ocorl.Study) -> 
         process.start()
     process.join(60)
     assert process.exitcode == 0 and "another process" in answers.get()
+
+
+#: Gymnasium's pendulum over its ten seconds: too weak to be lifted at once, and unstable where it ends.
+WEAK = """
+[system]
+name = "weak"
+states = ["theta", "omega"]
+inputs = { torque = [-2.0, 2.0] }
+x0 = [3.141592653589793, 0.0]
+horizon = 10
+angles = ["theta"]
+[equations]
+theta = "omega"
+omega = "15*sin(theta) + 3*torque"
+[cost]
+running = "20*(atan2(sin(theta), cos(theta))^2 + 0.1*omega^2 + 0.001*torque^2)"
+"""
+
+
+def test_a_horizon_that_grows_leads_to_a_better_plan() -> None:
+    weak = ocorl.System.parse(WEAK, "weak.toml")
+    at_once, grown = ocorl.plan(weak), ocorl.plan(weak, stages=5)
+    # Four seconds cost 296 and standing upright costs nothing.
+    assert grown.planned_cost < 297.0 and at_once.planned_cost > 2.0 * grown.planned_cost
+    # What stands for long falls in open loop: the best run is the one that is followed.
+    best = ocorl.optimal(weak, stages=5)
+    assert best.cost == pytest.approx(grown.planned_cost, rel=0.01)
+    assert abs(np.cos(best.x[-1, 0]) - 1.0) < 1e-3
+
+
+@pytest.mark.parametrize("stages", [0, 101])
+def test_stages_are_looked_at(stages: int) -> None:
+    for plan in (ocorl.plan, ocorl.optimal):
+        with pytest.raises(ocorl.MistakeError, match="'stages' must be between 1 and 100"):
+            plan("pendulum", stages=stages)

@@ -72,6 +72,9 @@ struct Method {
     /// Seed of the random starts
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
+    /// Stages in which the horizon grows; for long tasks that end in balance
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
+    stages: usize,
     /// Threads; they do not change the answer [default: all processors]
     #[arg(long, value_name = "J", allow_hyphen_values = true)]
     jobs: Option<usize>,
@@ -88,6 +91,7 @@ enum Follower {
 /// More than these are refused rather than tried: memory grows with them.
 const MOST_INTERVALS: usize = 10_000;
 const MOST_HOLDS: usize = 1_000;
+const MOST_STAGES: usize = 100;
 
 /// One system and what was found.
 struct Solved {
@@ -221,13 +225,14 @@ fn differs(a: &Benchmark, b: &Benchmark) -> bool {
 fn settings(method: &Method) -> Result<BaselineSettings, Failure> {
     between("--intervals", method.intervals, MOST_INTERVALS)?;
     method.holds.map_or(Ok(()), |holds| between("--holds", holds, MOST_HOLDS))?;
+    between("--stages", method.stages, MOST_STAGES)?;
     let tracker = match method.tracker {
         Follower::Mpc => Tracker::Mpc,
         Follower::Feedback => Tracker::Feedback,
         Follower::Replan => Tracker::Replan,
     };
-    let (intervals, holds, seed) = (method.intervals, method.holds, method.seed);
-    Ok(BaselineSettings { intervals, holds, tracker, seed, ..BaselineSettings::default() })
+    let &Method { intervals, holds, seed, stages, .. } = method;
+    Ok(BaselineSettings { intervals, holds, tracker, seed, stages, ..BaselineSettings::default() })
 }
 
 /// Finds out before the work whether its picture can be kept.

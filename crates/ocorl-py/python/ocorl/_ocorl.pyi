@@ -316,7 +316,13 @@ def run(
     hear: _Hear,
 ) -> dict[str, Any]: ...
 def optimal(
-    system: System, *, intervals: int = 400, holds: int | None = None, seed: int = 0, threads: int | None = None
+    system: System,
+    *,
+    intervals: int = 400,
+    holds: int | None = None,
+    seed: int = 0,
+    stages: int = 1,
+    threads: int | None = None,
 ) -> dict[str, Any]: ...
 def plan(
     system: System,
@@ -327,6 +333,7 @@ def plan(
     horizon: float | None = None,
     intervals: int = 200,
     random_starts: int = 3,
+    stages: int = 1,
     max_iterations: int = 200,
     seed: int = 0,
 ) -> Plan: ...

@@ -240,19 +240,20 @@ def optimal(
     intervals: int = 400,
     holds: int | None = None,
     seed: int = 0,
+    stages: int = 1,
     threads: int | None = None,
 ) -> Optimal:
     """The best control of a system whose equations are known: learning cannot cost less.
 
     Costs are in the units of the paper's table. A function of yours is called a hundred thousand times and differentiated by differences: that
-    takes a minute or two, where the same equations as text take a second.
+    takes a minute or two, where the same equations as text take a second. ``stages`` is as in :func:`plan`.
 
     >>> import ocorl
     >>> best = ocorl.optimal("pendulum")
     >>> round(best.cost, 2), best.x.shape
     (20.16, (1001, 2))
     """
-    answer = _ocorl.optimal(as_system(system), intervals=intervals, holds=holds, seed=seed, threads=threads)
+    answer = _ocorl.optimal(as_system(system), intervals=intervals, holds=holds, seed=seed, stages=stages, threads=threads)
     return Optimal(**answer)
 
 
@@ -266,6 +267,7 @@ def plan(
     explore: str = "mean",
     intervals: int = 200,
     random_starts: int = 3,
+    stages: int = 1,
     max_iterations: int = 200,
     seed: int = 0,
     task: str | os.PathLike[str] | _ocorl.System | None = None,
@@ -274,7 +276,8 @@ def plan(
 
     Of a model, ``cost``, ``x0`` and ``horizon`` say what is wanted (states are called x0, x1, ..., inputs u0, u1, ...), and ``limits``
     are (low, high) of each input; or ``task`` is a system whose task it is. ``explore`` is ``mean``, ``optimistic`` or ``thompson``. Costs are in
-    units of the task: those of :func:`run` and :func:`optimal` are ``system.table_scale`` times that.
+    units of the task: those of :func:`run` and :func:`optimal` are ``system.table_scale`` times that. ``stages`` is in how many stages the
+    horizon of the first searches grows: try 5 where a plan over a long time is poor.
 
     >>> import ocorl
     >>> best = ocorl.plan("pendulum", intervals=100)
@@ -302,6 +305,7 @@ def plan(
         horizon=horizon,
         intervals=intervals,
         random_starts=random_starts,
+        stages=stages,
         max_iterations=max_iterations,
         seed=seed,
     )

@@ -4,7 +4,8 @@ use super::settings::PlanSettings;
 use crate::explore::{Exploration, Imagined};
 use crate::linalg::Blocks;
 use crate::plan::{
-    self, ForwardPass, Plan, PlanError, Problem, Start, Transcription, best_of, better, uniform_grid,
+    self, ForwardPass, Plan, PlanError, Problem, Start, Transcription, best_of, better, in_stages,
+    uniform_grid,
 };
 use crate::random::Stream;
 use crate::system::Task;
@@ -61,8 +62,8 @@ const COARSER: usize = 4;
 impl Planning<'_> {
     /// Plans for `imagined`; `mean` is the problem on the mean model. `last` is what was planned before.
     ///
-    /// On the mean model: from the last plan on the fine grid, from other starts on a coarse one, of which the best is refined if it could
-    /// be better (without a coarse grid: on the fine one at once). Then for `imagined`: from the last plan again, and from the best on the
+    /// On the mean model: from the last plan on the fine grid, from other starts on a coarse one, in stages, of which the best is refined if it
+    /// could be better (without a coarse grid: on the fine one at once). Then for `imagined`: from the last plan again, and from the best on the
     /// mean, so that a plan never costs more in the imagination than that one.
     pub(super) fn solve(
         &self,
@@ -86,14 +87,18 @@ impl Planning<'_> {
         };
         let best = last.map(|last| count(self.search(mean, fine, &[warm(last, nu)])));
         let first = coarse.as_ref().unwrap_or(fine);
-        let other = count(self.search(mean, first, &self.starts(first.len() - 1)));
+        let (stages, rest) = (self.settings.stages, &self.task.safe_control);
+        let other =
+            in_stages(first, stages, rest, &|intervals| self.starts(intervals), &mut |times, starts| {
+                count(self.search(mean, times, starts))
+            });
         let best = match (best, other) {
             (Some(Ok(known)), Ok(other)) if other.cost > WORTH_REFINING * known.cost => known,
             (Some(Ok(known)), Err(_)) => known,
             (_, Err(error)) => return Err(error),
             (known, Ok(other)) if coarse.is_none() => best_so_far(known, Ok(other))?,
             (known, Ok(other)) => {
-                let refined = count(self.search(mean, fine, &[other.resampled(fine)]));
+                let refined = count(self.search(mean, fine, &[other.refined(fine, stages)]));
                 best_so_far(known, refined)?
             }
         };

@@ -199,8 +199,16 @@ pub struct PlanSettings {
     pub integrator: IntegratorName,
     /// Random starts beside the last plan and the safe control.
     pub random_starts: usize,
+    /// Stages in which the horizon of the first searches grows; 1: all of it at once. Long tasks that end in balance need some.
+    #[serde(default = "at_once")]
+    pub stages: usize,
     /// Iterations of each search.
     pub max_iterations: usize,
+}
+
+/// As all plans were made before there were stages.
+fn at_once() -> usize {
+    1
 }
 
 /// A fixed-step method by name.
@@ -333,6 +341,7 @@ impl Settings {
                 intervals: 200,
                 integrator: IntegratorName::Heun,
                 random_starts: 3,
+                stages: at_once(),
                 max_iterations: 100,
             },
             track: TrackSettings {
@@ -368,6 +377,7 @@ impl Settings {
             ("plan.intervals", self.plan.intervals, 1..=10_000, "it must be between 1 and 10000"),
             ("plan.max_iterations", self.plan.max_iterations, 1..=100_000, "it must be between 1 and 100000"),
             ("plan.random_starts", self.plan.random_starts, 0..=1_000, "it must be at most 1000"),
+            ("plan.stages", self.plan.stages, 1..=100, "it must be between 1 and 100"),
             (
                 "track.max_iterations",
                 self.track.max_iterations,

@@ -15,10 +15,12 @@ mod ilqr;
 mod riccati;
 mod rollout;
 mod shooting;
+mod stages;
 mod starts;
 mod transcription;
 
 pub use ilqr::{ForwardPass, Ilqr, Settings, Summary};
+pub use stages::{RoughToFine, Search, in_stages};
 pub use starts::{Start, best_of, better};
 pub use transcription::{Quadrature, Transcription};
 

@@ -2,7 +2,7 @@
 
 use super::{Guess, Ilqr, Plan, PlanError, Problem, Settings};
 use crate::linalg::Blocks;
-use crate::random::Rng;
+use crate::random::{Rng, Stream};
 use crate::system::Dynamics;
 use rayon::prelude::*;
 
@@ -36,6 +36,12 @@ impl Start {
             }
         }
         start
+    }
+
+    /// `center` throughout, and `random` smooth controls around it of up to two periods.
+    pub fn around(center: &[f64], size: f64, random: usize, intervals: usize, stream: &Stream) -> Vec<Start> {
+        let drawn = |i| Start::random(center, size, 2.0, intervals, &mut stream.index(i).rng());
+        std::iter::once(Start::constant(center, intervals)).chain((0..random).map(drawn)).collect()
     }
 
     /// The straight line from `from` to `to` as states, with one control throughout: an infeasible start.

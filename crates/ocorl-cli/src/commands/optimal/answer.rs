@@ -44,7 +44,7 @@ impl Solved {
             ));
         }
         (held.cost < 0.999 * taken).then(|| {
-            format!("warning: {name}: held inputs cost less than the plan, so it is a local optimum; try another --seed\n")
+            format!("warning: {name}: held inputs cost less than the plan, so it is a local optimum; try --stages 5, or another --seed\n")
         })
     }
 
