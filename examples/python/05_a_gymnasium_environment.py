@@ -18,7 +18,7 @@ for check in plant.checks:
 # %% [markdown]
 # ## Learn it
 #
-# Each episode is 4 s of the environment, 80 steps, of which 20 are measured.
+# Each episode is 10 s of the environment, its 200 steps, of which 20 are measured.
 
 # %%
 result = ocorl.run(plant.system, plant=plant, episodes=6, measurements=20, seed=0)

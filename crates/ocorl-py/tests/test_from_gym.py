@@ -240,7 +240,7 @@ def test_the_known_pendulum_costs_minus_its_return() -> None:
     plant = from_gym("Pendulum-v1", **known("Pendulum-v1"))
     assert all(check.ok for check in plant.checks)
     run = plant.execute(lambda t, x: [2.0 * np.sin(3.0 * t)])
-    assert run.path_x[0].tolist() == [np.pi, 0.0] and len(run.path_u) == 80
+    assert run.path_x[0].tolist() == [np.pi, 0.0] and len(run.path_u) == 200
     assert run.cost == pytest.approx(-run.reward, rel=1e-5)
 
 
