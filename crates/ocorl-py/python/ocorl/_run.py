@@ -129,9 +129,10 @@ def _with_plant(
         )
         created = study.created
         how = created["settings"]
+        horizon = f"{system.horizon:g} {system.time_unit}".rstrip()
         listener(
             "text",
-            f"{system.name}: {_count(system.states, 'state')}, {_count(system.controls, 'input')}, horizon {system.horizon:g}, "
+            f"{system.name}: {_count(system.states, 'state')}, {_count(system.controls, 'input')}, horizon {horizon}, "
             f"{how['episodes']} episodes x {how['measurements']} measurements, strategy {how['strategy']}, "
             f"explore {how['explore']}, seed {seed}, on a plant of its own\n"
             f"{'episode':>8}{'cost':>12}{'planned':>12}{'measured':>10}\n",
