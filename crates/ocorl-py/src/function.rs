@@ -3,14 +3,15 @@
 //! An exception does not go through the mathematics: it is kept, the work is asked to stop, and whoever started the work raises it as it is.
 
 use crate::arrays::{numbers, shape_text, vector};
-use crate::errors::{Answer, Failure, Trouble};
+use crate::errors::{Answer, Failure, Trouble, guard};
 use crate::work::lock;
 use ocorl::linalg::{Dims, Linearization, Points};
 use ocorl::simulate::{Policy, PolicyError};
 use ocorl::system::{Bounds, Dynamics};
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// A function of somebody's own.
 pub(crate) struct Function {
@@ -109,10 +110,13 @@ impl Called {
             }
             true
         };
+        let inside = Inside::enter();
+        let ends = self.cancel.load(Ordering::Relaxed) || ENDING.load(Ordering::SeqCst);
         // There is no interpreter any more when the program ends.
-        if self.cancel.load(Ordering::Relaxed) || Python::try_attach(called) != Some(true) {
+        if ends || Python::try_attach(called) != Some(true) {
             out.fill(f64::NAN);
         }
+        drop(inside);
     }
 
     fn fail(&self, trouble: Trouble) {
@@ -124,6 +128,44 @@ impl Called {
         // Out of the lock: letting go of an exception may run anybody's code.
         drop(late);
     }
+}
+
+/// Threads of work that are in a Python function, and whether no more may go there because the interpreter ends: it cannot take back a thread
+/// that is inside.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// How long the end of the interpreter waits for a function of work that was given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A thread in a Python function, until this is dropped.
+struct Inside;
+
+impl Inside {
+    fn enter() -> Self {
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+        Inside
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Called when the interpreter is about to end: no function is called any more, and those that are being called may return.
+#[pyfunction]
+#[pyo3(name = "_rest")]
+pub(crate) fn rest(py: Python<'_>) -> PyResult<()> {
+    guard(py, "_rest", || {
+        ENDING.store(true, Ordering::SeqCst);
+        let begin = Instant::now();
+        while INSIDE.load(Ordering::SeqCst) > 0 && begin.elapsed() < PATIENCE {
+            py.detach(|| std::thread::sleep(Duration::from_millis(2)));
+        }
+        Ok(())
+    })
 }
 
 /// ẋ = f(x, u) by a Python function; Jacobians by central differences.

@@ -59,6 +59,9 @@ fn _ocorl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(figures::draw, module)?)?;
     module.add_function(wrap_pyfunction!(figures::exhibits, module)?)?;
     module.add_function(wrap_pyfunction!(figures::report, module)?)?;
+    let rest = wrap_pyfunction!(function::rest, module)?;
+    module.py().import("atexit")?.call_method1("register", (&rest,))?;
+    module.add_function(rest)?;
     #[cfg(feature = "failpoints")]
     module.add_function(wrap_pyfunction!(errors::arm, module)?)?;
     Ok(())

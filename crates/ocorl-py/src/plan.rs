@@ -181,14 +181,24 @@ impl Plan {
 
     /// One of its runs in numbers.
     #[pyo3(signature = (number=0))]
-    fn leg_table<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn leg_table<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = whole)] number: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Plan.leg_table", || document(py, self.leg(number)?))
     }
 
     /// u = controller(t, x): finite, within limits, safe after `valid_for`. With `mpc` it solves anew at every call, as long as it takes, or
     /// no longer than `budget` seconds.
     #[pyo3(signature = (leg=0, *, mpc=false, budget=None))]
-    fn controller(&self, py: Python<'_>, leg: usize, mpc: bool, budget: Option<f64>) -> PyResult<Controller> {
+    fn controller(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = whole)] leg: usize,
+        mpc: bool,
+        budget: Option<f64>,
+    ) -> PyResult<Controller> {
         guard(py, "Plan.controller", || {
             Controller::made(py, "Plan.controller", self.file.clone(), Law { leg, mpc, budget })
         })

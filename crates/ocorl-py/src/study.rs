@@ -217,7 +217,7 @@ impl Study {
         x: &Bound<'py, PyAny>,
         u: &Bound<'py, PyAny>,
         x_dot: Option<&Bound<'py, PyAny>>,
-        start: usize,
+        #[pyo3(from_py_with = whole)] start: usize,
         cost: Option<f64>,
         outcome: Option<String>,
         how: &str,

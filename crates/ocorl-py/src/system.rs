@@ -157,6 +157,10 @@ impl System {
     ) -> Answer<Run> {
         let (system, called) = source.whole(cancel);
         let Some(truth) = &system.truth else { return Err(source.without_equations()) };
+        let mut simulator = Simulator::new(1e-9);
+        if matches!(law, Law::Function(_, None)) {
+            simulator.tolerance.max_steps = MOST_STEPS;
+        }
         let (mut policy, theirs) = law.policy(cancel, system.task.control_bounds.clone());
         let experiment = Experiment {
             initial_state: x0,
@@ -164,7 +168,7 @@ impl System {
             cancel: Some(cancel),
             ..Experiment::of(&system.task)
         };
-        let run = Simulator::new(1e-9).run(truth.dynamics().as_mut(), policy.as_mut(), &experiment);
+        let run = simulator.run(truth.dynamics().as_mut(), policy.as_mut(), &experiment);
         called.into_iter().chain(theirs).try_for_each(|called| called.trouble())?;
         Ok(run)
     }
@@ -179,6 +183,9 @@ impl System {
         }
     }
 }
+
+/// Steps of a run under a function that is asked at every moment. One that jumps needs any number of them, and each takes its time.
+const MOST_STEPS: usize = 50_000;
 
 /// A length of time.
 fn positive(what: &str, value: f64) -> Answer<f64> {

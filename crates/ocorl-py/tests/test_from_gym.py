@@ -318,3 +318,34 @@ def test_a_plan_of_several_runs_is_refused(tmp_path: Any) -> None:
     ocorl.run(plant.system, plant=plant, quiet=True, set=settings)
     assert plant.episodes == 4
     assert [run.path_x[0, 0] for run in plant.runs] == [0.5, -0.5, 0.5, -0.5]
+
+
+def test_another_length_of_a_step_than_the_environment_says_is_spoken_of() -> None:
+    settings = {key: value for key, value in known("Pendulum-v1").items() if key != "dt"}
+    with pytest.warns(UserWarning, match="its steps are 0.05"):
+        from_gym("Pendulum-v1", dt=0.1, **settings)
+
+
+def test_steps_of_ours_are_as_long_as_is_said() -> None:
+    plant = from_gym("ocorl.gym:ocorl/Pendulum-v0", dt=0.02, actions="physical", cost="x0^2 + u0^2")
+    assert all(check.ok for check in plant.checks)
+    run = plant.execute(lambda t, x: [1.0], measure_at=[2.0, 5.0])
+    truth = np.array(ocorl.System("pendulum").derivative(run.x, run.u))
+    np.testing.assert_allclose(run.x_dot, truth, atol=1e-3)
+
+
+def test_limits_of_the_environment_hold() -> None:
+    with pytest.raises(ocorl.MistakeError, match="the actions only from"):
+        oscillator(inputs={"push": (-50.0, 50.0)})
+    wrapped = gymnasium.wrappers.TimeLimit(Oscillator(), 40)
+    assert from_gym(wrapped, cost=COST).steps == 40
+    with pytest.raises(ocorl.MistakeError, match="ends after 40"):
+        from_gym(wrapped, cost=COST, horizon=1000.0)
+    assert oscillator(angles=[np.int64(0)]).system.angles == oscillator(angles=[0]).system.angles
+
+
+def test_only_measurements_are_drawn_where_nothing_else_is_known() -> None:
+    plant = oscillator(cost=ocorl.quadratic(Q=[10.0, 1.0], R=[1.0]))
+    result = ocorl.run(plant.system, plant=plant, episodes=2, measurements=8, quiet=True)
+    assert result.episodes[-1].legs[0].measured_only
+    assert "executed" not in result.plot("phase").csv and "executed" not in result.plot("states").csv

@@ -197,3 +197,14 @@ def test_gymnasium_finds_the_module_by_itself() -> None:
     code = "import gymnasium; print(gymnasium.make('ocorl.gym:ocorl/Pendulum-v0').reset(seed=0)[0].shape)"
     out = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "(2,)"
+
+
+def test_a_step_after_the_end_is_spoken_of() -> None:
+    env = made("ocorl/Pendulum-v0", dt=5.0)
+    env.reset(seed=0)
+    ended = False
+    while not ended:
+        _, _, terminated, truncated, _ = env.step(np.zeros(1))
+        ended = terminated or truncated
+    with pytest.warns(UserWarning, match="after the end"):
+        env.step(np.zeros(1))

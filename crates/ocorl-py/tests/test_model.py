@@ -142,3 +142,26 @@ def test_trajectories_are_told_from_rows() -> None:
 def test_scikit_learn_takes_it_for_a_regressor() -> None:
     base = pytest.importorskip("sklearn.base")
     assert base.is_regressor(ocorl.GpDynamics())
+
+
+def test_a_list_of_rows_is_rows_whatever_they_are_made_of() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    one, other = ocorl.GpDynamics().fit(X, np.sin(X)), ocorl.GpDynamics().fit(list(X), list(np.sin(X)))
+    assert (other.n_points_, other.n_outputs_) == (30, 2)
+    np.testing.assert_array_equal(one.predict(X), other.predict(list(X)))
+
+
+def test_numbers_of_numpy_are_numbers_and_shapes_are_looked_at() -> None:
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    model = ocorl.GpDynamics(restarts=np.int64(1), beta=np.float32(2.0), shared_lengthscales=np.True_).fit(X, np.sin(X))
+    assert model.beta_ == pytest.approx(2.0)
+    for act, message in [
+        (lambda: model.score(X, X[:, :1]), "'X_dot' has the shape"),
+        (lambda: model.predict([[1.0], [1.0, 2.0]]), "array of numbers"),
+        (lambda: model.predict("four"), "array of numbers"),
+        (lambda: model.predict(X, U=np.zeros((3, 1))), "'U' has 3"),
+        (lambda: ocorl.GpDynamics(restarts=object()).fit(X, X), "cannot be a object"),
+        (lambda: ocorl.choose_times("oracle", model, [0.0, np.nan], X[:2], 1), "not finite"),
+    ]:
+        with pytest.raises(ocorl.MistakeError, match=message):
+            act()

@@ -119,6 +119,7 @@ CALLS: dict[str, Callable[[SimpleNamespace], Any]] = {
     "choose_times": lambda s: _ocorl.choose_times("oracle", s.Model, [0.0], Z, 1, [0.1, 0.1]),
     "run_cell": lambda s: _ocorl.run_cell(CELL),
     "studies": lambda s: _ocorl.studies(),
+    "_rest": lambda s: _ocorl._rest(),
     "draw": lambda s: _ocorl.draw('{"title": ""}'),
     "exhibits": lambda s: _ocorl.exhibits(str(s.told)),
     "report": lambda s: _ocorl.report(str(s.told), str(s.folder / "report.html")),

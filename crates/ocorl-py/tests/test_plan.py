@@ -178,3 +178,12 @@ def test_stages_are_looked_at(stages: int) -> None:
     for plan in (ocorl.plan, ocorl.optimal):
         with pytest.raises(ocorl.MistakeError, match="'stages' must be between 1 and 100"):
             plan("pendulum", stages=stages)
+
+
+def test_what_is_not_used_is_not_taken() -> None:
+    for name, value in {"cost": "theta^2", "limits": [(-0.1, 0.1)], "task": "pendulum", "explore": "optimistic"}.items():
+        with pytest.raises(ocorl.MistakeError, match=f"'{name}' does not go with a system"):
+            ocorl.plan("pendulum", **{name: value})
+    model = ocorl.GpDynamics().fit(np.eye(4, 2), np.eye(4, 2), U=np.ones((4, 1)))
+    with pytest.raises(ocorl.MistakeError, match="'limits' does not go with task="):
+        ocorl.plan(model, task="pendulum", limits=(-0.1, 0.1))

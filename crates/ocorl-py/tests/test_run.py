@@ -128,3 +128,21 @@ def test_a_callback_that_raises_ends_the_run(tmp_path: Path) -> None:
         ocorl.run("pendulum", episodes=3, quiet=True, out=tmp_path / "run", callback=callback, set=QUICK)
     # The folder is let go of: the same run goes on.
     assert len(ocorl.run("pendulum", episodes=3, quiet=True, out=tmp_path / "run", set=QUICK).costs) == 3
+
+
+def test_no_column_is_lost_whatever_states_are_called(tmp_path: Path) -> None:
+    system = ocorl.System(
+        lambda x, u: [x[1], u[0]],
+        states=["x", "x_dot"],
+        inputs={"start": (-1, 1)},
+        x0=[1, 0],
+        horizon=2,
+        cost=ocorl.quadratic(Q=1, R=1),
+    )
+    result = ocorl.run(system, episodes=1, measurements=4, quiet=True, out=tmp_path / "lab")
+    table, leg = result.to_dict("measurements"), result.episodes[0].legs[0]
+    assert list(table) == ["episode", "start", "t", "x", "x_dot", "start_", "x_dot_", "x_dot_dot"]
+    np.testing.assert_array_equal(table["x_dot"], leg.measured_x[:, 1])
+    np.testing.assert_array_equal(table["x_dot_"], leg.measured_x_dot[:, 0])
+    with ocorl.Study.open(tmp_path / "lab", read_only=True) as study:
+        assert list(study.to_dict())[:8] == list(table)

@@ -225,3 +225,50 @@ def test_a_childs_copy_leaves_the_study_alone(tmp_path: Path) -> None:
     study.note("still here")
     study.close()
     ocorl.Study.open(tmp_path / "lab").close()
+
+
+def test_a_plan_of_another_study_is_refused(study: ocorl.Study, tmp_path: Path) -> None:
+    with ocorl.Study.create(tmp_path / "other", "pendulum", episodes=2, seed=1) as other:
+        theirs, ours = other.ask(), study.ask()
+        assert theirs is not None and ours is not None
+        t = ours.measure_at
+        told = {"t": t, "x": np.zeros((len(t), 2)), "u": np.zeros((len(t), 1)), "x_dot": np.zeros((len(t), 2))}
+        before = study.head
+        for plan in (theirs, ocorl.plan("pendulum", intervals=20)):
+            with pytest.raises(ocorl.MistakeError, match="not one of this study"):
+                study.tell(plan, **told)
+        assert study.head == before
+        study.tell(ours, **told)
+
+
+def test_a_study_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with ocorl.Study.create("lab", "pendulum", episodes=2, set=QUICK) as study:
+        plan = study.ask()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        t = plan.measure_at
+        study.tell(plan, t=t, x=np.zeros((len(t), 2)), u=np.zeros((len(t), 1)), x_dot=np.zeros((len(t), 2)))
+        assert study.report() == str(tmp_path / "lab/report/index.html")
+        assert study.plot("cost").svg.startswith("<svg")
+
+
+def test_without_a_system_a_study_is_opened_as_it_is(tmp_path: Path) -> None:
+    ocorl.Study.create(tmp_path / "lab", "pendulum", episodes=2, set=QUICK).close()
+    for given in ({"seed": 3}, {"strategy": "equidistant"}, {"settings": "reference"}, {"budget": 5.0}):
+        with pytest.raises(ocorl.MistakeError, match="opened as it is"):
+            ocorl.Study.open_or_create(tmp_path / "lab", **given)
+    with ocorl.Study.open_or_create(tmp_path / "lab", episodes=3) as study:
+        assert not study.done
+
+
+def test_forgotten_derivatives_are_spoken_of(study: ocorl.Study, caplog: pytest.LogCaptureFixture) -> None:
+    plan = study.ask()
+    assert plan is not None
+    t = plan.measure_at
+    study.tell(plan, t=t, x=np.zeros((len(t), 2)), u=np.zeros((len(t), 1)))
+    assert "states alone" in caplog.text
+    with pytest.raises(ocorl.MistakeError, match="contradict"):
+        study.tell_file("nowhere.csv", more=True, correct=True)
+    with pytest.raises(ocorl.MistakeError, match="from 0 on"):
+        plan.controller(-1)

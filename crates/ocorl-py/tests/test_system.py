@@ -236,3 +236,18 @@ def test_keywords_of_the_wrong_kind_are_named() -> None:
     with pytest.raises(ocorl.MistakeError) as caught:
         ocorl.run("pendulm")
     assert "ocorl.systems()" in (caught.value.hint or "")
+
+
+def test_a_controller_that_jumps_is_spoken_of() -> None:
+    with pytest.warns(UserWarning, match="hold it"):
+        run = ocorl.System("pendulum").simulate(lambda t, x: [-5.0 if x[1] > 0.0 else 5.0], horizon=2.0)
+    assert run.outcome.startswith("too many steps")
+    held = ocorl.System("pendulum").simulate(lambda t, x: [-5.0 if x[1] > 0.0 else 5.0], horizon=2.0, period=0.02)
+    assert held.outcome == "completed"
+
+
+def test_mistakes_name_what_they_are_of() -> None:
+    with pytest.raises(ocorl.MistakeError, match="'Q of theta' is NaN"):
+        own(cost=ocorl.quadratic(Q=[np.nan, 1.0], R=1.0))
+    with pytest.raises(ocorl.MistakeError, match="'name' must be a text"):
+        own(name=5)

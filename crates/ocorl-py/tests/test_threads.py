@@ -187,3 +187,31 @@ def test_ctrl_c_at_a_hundred_moments(tmp_path: Path) -> None:
     for folder in tmp_path.iterdir():
         with ocorl.Study.open(folder, read_only=True) as study:
             study.check()
+
+
+SLOW = """
+import os, signal, sys, threading, time
+import ocorl
+
+def f(x, u):
+    time.sleep(0.02)
+    return [x[1], u[0]]
+
+system = ocorl.System(f, states=["a", "b"], inputs={"u": (-5, 5)}, x0=[3.0, 0.0], horizon=10, cost=ocorl.quadratic(Q=1, R=1))
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    if sys.argv[1] == "run":
+        ocorl.run(system, quiet=True)
+    else:
+        system.simulate(lambda t, x: [time.sleep(0.02) or 0.0])
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.parametrize("what", ["run", "simulate"])
+def test_the_interpreter_ends_whole_though_a_function_is_being_called(what: str) -> None:
+    """Work that was given up may be in a Python function when the interpreter ends."""
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", SLOW, what], capture_output=True, text=True, timeout=60)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "heard\n", "")

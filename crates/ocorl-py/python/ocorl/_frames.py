@@ -52,3 +52,18 @@ class Tabular:
 def columns(names: list[str], values: npt.NDArray[np.float64], suffix: str = "") -> Table:
     """The columns of a matrix by name."""
     return {f"{name}{suffix}": np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)}
+
+
+def joined(*tables: Table) -> Table:
+    """One table of several. A column that is called like an earlier one gets another name: nothing is lost.
+
+    >>> list(joined({"t": np.zeros(1)}, {"x": np.zeros(1), "x_dot": np.zeros(1)}, {"x_dot": np.ones(1)}))
+    ['t', 'x', 'x_dot', 'x_dot_']
+    """
+    whole: Table = {}
+    for table in tables:
+        for name, column in table.items():
+            while name in whole:
+                name += "_"
+            whole[name] = column
+    return whole

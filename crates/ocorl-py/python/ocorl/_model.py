@@ -41,17 +41,30 @@ def _matrix(value: Any, what: str) -> Array:
 
 
 def _several(value: Any) -> bool:
-    """Whether these are trajectories: a list of arrays, or of lists of rows."""
+    """Whether these are trajectories: a list of arrays of rows, or of lists of rows. Vectors are rows if they have one length; if not, each is
+    a trajectory of one state."""
     if not isinstance(value, (list, tuple)) or len(value) == 0:
         return False
-    return all(isinstance(part, np.ndarray) and part.ndim > 0 for part in value) or np.ndim(_first(value)) == 2
-
-
-def _first(value: Sequence[Any]) -> Any:
+    if all(isinstance(part, np.ndarray) for part in value):
+        vectors = all(part.ndim == 1 for part in value)
+        return len({len(part) for part in value}) > 1 if vectors else all(part.ndim > 0 for part in value)
     try:
-        return np.asarray(value[0], dtype=float)
+        return np.ndim(np.asarray(value[0], dtype=float)) == 2
     except (TypeError, ValueError):
-        return 0.0
+        return False
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python has it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise MistakeError(f"a parameter cannot be a {type(value).__name__}")
+
+
+def _rows(value: Any, what: str) -> Array:
+    """Rows; a plain list is one of them."""
+    array = _matrix(value, what)
+    return array.reshape(1, -1) if np.ndim(value) == 1 else array
 
 
 def _alike(value: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -176,7 +189,7 @@ class GpDynamics:
         if self.kernel not in KERNELS:
             raise MistakeError(f"no kernel {self.kernel!r}", hint=f"there are: {', '.join(KERNELS)}")
         names = self._PARAMETERS[3:13]
-        return json.dumps({"kernel": self.kernel, **{name: getattr(self, name) for name in names}})
+        return json.dumps({"kernel": self.kernel, **{name: getattr(self, name) for name in names}}, default=_plain)
 
     def fit(self, X: Any, X_dot: Any = None, U: Any = None, *, t: Any = None) -> Self:
         """Learns from states X (n, states), derivatives X_dot and inputs U (n, inputs); each may be a list of trajectories.
@@ -246,11 +259,12 @@ class GpDynamics:
         return model
 
     def _points(self, Z: Any, U: Any) -> Array:
-        z = np.asarray(Z, dtype=float)
-        z = z.reshape(1, -1) if z.ndim == 1 else z
+        z = _rows(Z, "Z")
         if U is not None:
-            u = np.asarray(U, dtype=float)
-            u = u.reshape(-1, self.n_inputs_) if u.ndim == 1 else u
+            u = np.asarray(U, dtype=float) if np.ndim(U) == 1 else _rows(U, "U")
+            u = u.reshape(-1, max(self.n_inputs_, 1)) if u.ndim == 1 else u
+            if len(u) != len(z):
+                raise MistakeError(f"'Z' has {len(z)} rows, 'U' has {len(u)}")
             z = np.hstack([z, u])
         return np.ascontiguousarray(z)
 
@@ -279,6 +293,8 @@ class GpDynamics:
         """R² of the mean, averaged over the outputs."""
         truth = _matrix(X_dot, "X_dot")
         mean = self.predict(_matrix(X, "X"), None if U is None else _matrix(U, "U"))
+        if truth.shape != mean.shape:
+            raise MistakeError(f"'X_dot' has the shape {truth.shape}, expected {mean.shape}")
         spread = np.sum((truth - truth.mean(axis=0)) ** 2, axis=0)
         left = np.sum((truth - mean) ** 2, axis=0)
         return float(np.mean(1.0 - left / np.where(spread > 0, spread, 1.0)))
@@ -344,5 +360,7 @@ def choose_times(
         raise MistakeError(f"'model' cannot be a {type(model).__name__}", hint="fit one: ocorl.GpDynamics().fit(X, X_dot, U=U)")
     if noise is None:
         raise MistakeError("'noise' is needed with a compiled model")
-    rows = np.asarray(z, dtype=float)
-    return np.asarray(_ocorl.choose_times(strategy, compiled, t, rows, count, np.asarray(noise, dtype=float)), dtype=np.intp)
+    rows, times = np.asarray(z, dtype=float), np.asarray(t, dtype=float)
+    if not np.isfinite(times).all():
+        raise MistakeError("'t' has entries that are not finite")
+    return np.asarray(_ocorl.choose_times(strategy, compiled, times, rows, count, np.asarray(noise, dtype=float)), dtype=np.intp)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ._errors import MistakeError
 from ._figure import Figure, drawn, line, panel
-from ._frames import Table, Tabular, columns
+from ._frames import Table, Tabular, columns, joined
 
 Array = npt.NDArray[np.float64]
 
@@ -44,6 +44,11 @@ class Leg:
     measured_x_dot: Array | None
     #: What was planned: a dictionary with t, x, u and measure_at; None in the first episode.
     plan: dict[str, Array] | None
+
+    @property
+    def measured_only(self) -> bool:
+        """Whether nothing is known of the way between the measurements, as on a plant of one's own."""
+        return np.array_equal(self.t, self.measured_t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +230,7 @@ class Result(Tabular):
                 part = rows(leg)
                 if part is not None:
                     size = len(part["t"])
-                    parts.append({"episode": np.full(size, episode.number), "start": np.full(size, start), **part})
+                    parts.append(joined({"episode": np.full(size, episode.number), "start": np.full(size, start)}, part))
         if not parts:
             return {}
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -235,15 +240,15 @@ class Result(Tabular):
             dots = leg.measured_x_dot
             if dots is None:
                 dots = np.full_like(leg.measured_x, np.nan)
-            point = {**columns(self.states, leg.measured_x), **columns(self.controls, leg.measured_u)}
-            return {"t": leg.measured_t, **point, **columns(self.states, dots, "_dot")}
+            point = (columns(self.states, leg.measured_x), columns(self.controls, leg.measured_u))
+            return joined({"t": leg.measured_t}, *point, columns(self.states, dots, "_dot"))
 
         return self._legs(rows)
 
     def _trajectories(self) -> Table:
         def rows(leg: Leg) -> Table:
-            point = {**columns(self.states, leg.x), **columns(self.controls, leg.u)}
-            return {"t": leg.t, **point, "cost": leg.costs}
+            point = (columns(self.states, leg.x), columns(self.controls, leg.u))
+            return joined({"t": leg.t}, *point, {"cost": leg.costs})
 
         return self._legs(rows)
 
@@ -253,7 +258,7 @@ class Result(Tabular):
                 return None
             # The last node has no control of its own.
             u = np.vstack([leg.plan["u"], np.full((1, len(self.controls)), np.nan)])
-            return {"t": leg.plan["t"], **columns(self.states, leg.plan["x"]), **columns(self.controls, u)}
+            return joined({"t": leg.plan["t"]}, columns(self.states, leg.plan["x"]), columns(self.controls, u))
 
         return self._legs(rows)
 
@@ -302,6 +307,10 @@ class Result(Tabular):
     def _plane(self, t: Array, x: Array) -> tuple[Array, Array]:
         return (x[:, 0], x[:, 1]) if len(self.states) > 1 else (t, x[:, 0])
 
+    def _way(self, leg: Leg) -> tuple[Array, Array]:
+        thin = slice(None, None, max(1, len(leg.t) // 200))
+        return self._plane(leg.t[thin], leg.x[thin])
+
     def _panel(self, title: str, marks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         x, y = (self._axis(0), self._axis(1)) if len(self.states) > 1 else (self._time(), self._axis(0))
         return panel(title, x, y, marks)
@@ -312,11 +321,11 @@ class Result(Tabular):
         for number, color in sorted(shown.items()):
             if number < count:
                 for leg in self.episodes[number].legs:
-                    x, y = self._plane(leg.t[::5], leg.x[::5])
-                    marks.append(line(x, y, series=color, label=f"episode {number}"))
+                    marks.append(line(*self._way(leg), series=color, label=f"episode {number}", kind="crosses" if leg.measured_only else "line"))
         last = []
         for leg in self.episodes[-1].legs if self.episodes else []:
-            last.append(line(*self._plane(leg.t[::5], leg.x[::5]), series=EXECUTED, label="executed"))
+            if not leg.measured_only:
+                last.append(line(*self._way(leg), series=EXECUTED, label="executed"))
             if leg.plan is not None:
                 way = self._plane(leg.plan["t"], leg.plan["x"])
                 last.append(line(*way, series=PLANNED, label="planned", dashed=True))
@@ -334,7 +343,8 @@ class Result(Tabular):
         for i in range(len(self.states)):
             marks = []
             for leg in episode.legs:
-                marks.append(line(leg.t, leg.x[:, i], series=EXECUTED, label="executed"))
+                if not leg.measured_only:
+                    marks.append(line(leg.t, leg.x[:, i], series=EXECUTED, label="executed"))
                 if leg.plan is not None:
                     marks.append(line(leg.plan["t"], leg.plan["x"][:, i], series=PLANNED, label="planned", dashed=True))
                 marks.append(
@@ -342,7 +352,10 @@ class Result(Tabular):
                 )
             panels.append(panel("", self._time(), self._axis(i), marks, ends))
         for j, name in enumerate(self.controls):
-            marks = [line(leg.t, leg.u[:, j], series=EXECUTED, label="applied", kind="step") for leg in episode.legs]
+            marks = [
+                line(leg.t, leg.u[:, j], series=EXECUTED, label="applied", kind="crosses" if leg.measured_only else "step")
+                for leg in episode.legs
+            ]
             panels.append(panel("", self._time(), (name, self._data["control_units"][j]), marks, ends))
         return drawn({"title": self._title(f"episode {episode.number}"), "panels": panels, "columns": 2})
 

@@ -293,11 +293,12 @@ def plan(
     model = None
     if isinstance(system, GpDynamics):
         model = system.fitted()
+        if task is not None:
+            _refuse("task=", cost=cost, limits=limits)
         described = as_system(task) if task is not None else system.task(cost, x0, horizon, limits)
     else:
+        _refuse("a system", cost=cost, limits=limits, task=task, explore=None if explore == "mean" else explore)
         described = as_system(system)
-        if cost is not None:
-            raise MistakeError("the cost of a system is its own", hint="describe another system, or plan on a model")
     return _ocorl.plan(
         described,
         model=model,
@@ -310,6 +311,15 @@ def plan(
         max_iterations=max_iterations,
         seed=seed,
     )
+
+
+def _refuse(whose: str, **given: Any) -> None:
+    """What is not used is not taken."""
+    for name, value in given.items():
+        if value is not None:
+            raise MistakeError(
+                f"'{name}' does not go with {whose}, which has its own", hint="describe another system, or plan on a model"
+            )
 
 
 def report(folder: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> str:

@@ -6,14 +6,14 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from . import _ocorl
 from ._errors import MistakeError, StudyError
 from ._figure import Figure
-from ._frames import Table, Tabular, columns
+from ._frames import Table, Tabular, columns, joined
 from ._system import as_system
 
 if TYPE_CHECKING:
@@ -39,6 +39,20 @@ def _heeded(receipt: dict[str, Any]) -> dict[str, Any]:
     if receipt["warning"] is not None:
         _log.warning("episode %s: %s", receipt["episode"], receipt["warning"])
     return receipt
+
+
+#: Said where derivatives are expected and none are told.
+_NO_DERIVATIVES = (
+    "no x_dot, so this is learned from states alone, which needs more of them, evenly spaced; choose that with "
+    'set={"measured": "states"}, or tell x_dot too'
+)
+
+
+def _how(more: bool, correct: bool) -> str:
+    """How something is told."""
+    if more and correct:
+        raise MistakeError("'more' and 'correct' contradict each other")
+    return "more" if more else "correct" if correct else "whole"
 
 
 class Study(_ocorl.Study, Tabular):
@@ -78,23 +92,16 @@ class Study(_ocorl.Study, Tabular):
     ) -> Self:
         """Begins a study of a system in a folder where there is none."""
         changes = chosen(set, strategy, explore, episodes, measurements)
-        return super().__new__(
-            cls,
-            "create",
-            os.fspath(folder),
-            as_system(system),
-            seed=seed,
-            settings=settings,
-            set=changes,
-            prices=(price_measurement, price_episode, budget),
-        )
+        prices = (price_measurement, price_episode, budget)
+        how: dict[str, Any] = {"seed": seed, "settings": settings, "set": changes, "prices": prices}
+        return cls._made("create", folder, as_system(system), **how)
 
     @classmethod
     def open(
         cls, folder: str | os.PathLike[str], *, read_only: bool = False, episodes: int | None = None
     ) -> Self:
         """Opens the study in a folder, to go on or only to look; ``episodes`` in all, instead of as many as it began with."""
-        return super().__new__(cls, "look" if read_only else "open", os.fspath(folder), episodes=episodes)
+        return cls._made("look" if read_only else "open", folder, episodes=episodes)
 
     @classmethod
     def open_or_create(
@@ -113,18 +120,30 @@ class Study(_ocorl.Study, Tabular):
         price_episode: float = 0.0,
         budget: float | None = None,
     ) -> Self:
-        """Goes on with the study in a folder, or begins it. One that is there must be of the same system, settings and seed."""
+        """Goes on with the study in a folder, or begins it. One that is there must be of the same system, settings and seed; without ``system``
+        it must be there, and only ``episodes`` can be said."""
         changes = chosen(set, strategy, explore, episodes, measurements)
-        return super().__new__(
-            cls,
-            "continue",
-            os.fspath(folder),
-            None if system is None else as_system(system),
-            seed=seed,
-            settings=settings,
-            set=changes,
-            prices=(price_measurement, price_episode, budget),
-        )
+        prices = (price_measurement, price_episode, budget)
+        how: dict[str, Any] = {"seed": seed, "settings": settings, "set": changes, "prices": prices}
+        if system is not None:
+            return cls._made("continue", folder, as_system(system), **how)
+        usual = {"seed": 0, "settings": "default", "set": chosen(None, None, None, episodes, None), "prices": (0.0, 0.0, None)}
+        other = [name for name, value in how.items() if value != usual[name]]
+        if other:
+            raise MistakeError(
+                "without a system a study is opened as it is", [("given", ", ".join(other))], "say of which system: system=..."
+            )
+        return cls._made("open", folder, episodes=episodes)
+
+    @classmethod
+    def _made(cls, mode: Literal["create", "open", "look", "continue"], folder: str | os.PathLike[str], *system: _ocorl.System, **how: Any) -> Self:
+        made = super().__new__(cls, mode, os.fspath(folder), *system, **how)
+        # Somebody may go elsewhere meanwhile.
+        made._home = os.path.abspath(folder)
+        return made
+
+    #: Where it is, from wherever one looks.
+    _home: str
 
     def __new__(cls, *_args: Any, **_options: Any) -> Self:
         raise MistakeError(
@@ -172,13 +191,26 @@ class Study(_ocorl.Study, Tabular):
         learned from states alone (see ``docs/states.md``: it needs more, and evenly spaced, measurements). ``cost`` is what the run
         cost, if that was measured; else it is estimated from the rows, roughly. What became of it comes back: how many are
         new, on time, late, missed; a warning if they are far from what the model expects."""
-        if more and correct:
-            raise MistakeError("'more' and 'correct' contradict each other")
-        how = "more" if more else "correct" if correct else "whole"
-        episode = plan.episode if isinstance(plan, _ocorl.Plan) else plan
-        return _heeded(
-            super().tell(episode, t, x, u, x_dot, start=start, cost=cost, outcome=outcome, how=how, source=source)
-        )
+        how, episode = _how(more, correct), self._episode(plan)
+        receipt = super().tell(episode, t, x, u, x_dot, start=start, cost=cost, outcome=outcome, how=how, source=source)
+        if x_dot is None and self.created["settings"]["measured"] == "derivatives":
+            _log.warning("episode %s: %s", receipt["episode"], _NO_DERIVATIVES)
+        return _heeded(receipt)
+
+    def _episode(self, plan: _ocorl.Plan | int | None) -> int | None:
+        """The number of a plan's episode, if it is a plan of this study."""
+        if not isinstance(plan, _ocorl.Plan):
+            return plan
+        try:
+            ours = self.plan(plan.episode).study
+        except MistakeError:
+            return plan.episode  # nobody planned such an episode here: that has words of its own
+        if plan.study != ours:
+            where = f"the study {plan.study}" if plan.study else "no study"
+            raise MistakeError(
+                "the plan is not one of this study", [("plan", f"of {where}"), ("here", f"the study {ours}"), ("note", "nothing was stored")]
+            )
+        return plan.episode
 
     def tell_file(  # type: ignore[override]
         self,
@@ -189,9 +221,7 @@ class Study(_ocorl.Study, Tabular):
         correct: bool = False,
     ) -> dict[str, Any]:
         """The same from a file: CSV with the columns t, states, inputs, states_dot; or JSON."""
-        how = "more" if more else "correct" if correct else "whole"
-        episode = plan.episode if isinstance(plan, _ocorl.Plan) else plan
-        return _heeded(super().tell_file(os.fspath(path), episode, how=how))
+        return _heeded(super().tell_file(os.fspath(path), self._episode(plan), how=_how(more, correct)))
 
     def import_(self, path: Any = None, *, t: Any = None, x: Any = None, u: Any = None, x_dot: Any = None) -> int:  # type: ignore[override]
         """Learns from old logs too, from a file or from arrays; how many measurements are new."""
@@ -201,11 +231,11 @@ class Study(_ocorl.Study, Tabular):
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
         """Writes the report, one HTML file that needs no network; returns where it is: ``report/index.html`` in its folder."""
-        return _ocorl.report(self.folder, None if path is None else os.fspath(path))
+        return _ocorl.report(self._home, None if path is None else os.fspath(path))
 
     def plot(self, what: str = "cost", episode: int | None = None) -> Figure:
         """A picture of the study (``cost``, ``regret``, ``times``, ...), or of one of its episodes (``states``, ``phase``, ...)."""
-        exhibits = _ocorl.exhibits(self.folder, episode)
+        exhibits = _ocorl.exhibits(self._home, episode)
         for name, title, _, svg, csv in exhibits:
             if name == what:
                 return Figure(title, svg, csv)
@@ -217,16 +247,13 @@ class Study(_ocorl.Study, Tabular):
         if table in ("", "measurements"):
             told, created = self.measurements(), self.created
             states, controls = created["states"], created["controls"]
-            return {
-                "episode": np.asarray(told["episode"]),
-                "start": np.asarray(told["start"]),
-                "t": told["t"],
-                **columns(states, told["x"]),
-                **columns(controls, told["u"]),
-                **columns(states, told["x_dot"], "_dot"),
-                "asked_t": told["asked_t"],
-                "used": np.asarray(told["used"], dtype=bool),
-            }
+            return joined(
+                {"episode": np.asarray(told["episode"]), "start": np.asarray(told["start"]), "t": told["t"]},
+                columns(states, told["x"]),
+                columns(controls, told["u"]),
+                columns(states, told["x_dot"], "_dot"),
+                {"asked_t": told["asked_t"], "used": np.asarray(told["used"], dtype=bool)},
+            )
         if table == "episodes":
             each = self.episodes
             keys = ["episode", "status", "outcome", "cost", "planned_cost", "measured", "asked"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
@@ -100,8 +101,8 @@ def _table(values: Mapping[str, str]) -> str:
     return "{ " + ", ".join(f"{_text(name)} = {value}" for name, value in values.items()) + " }"
 
 
-def _numbers(values: Mapping[str, float]) -> str:
-    return _table({name: _number(value) for name, value in values.items()})
+def _numbers(values: Mapping[str, float], what: str) -> str:
+    return _table({name: _number(value, f"{what} of {name}") for name, value in values.items()})
 
 
 def _cost(cost: Quadratic | str | Mapping[str, Any], states: Sequence[str], inputs: Sequence[str]) -> list[str]:
@@ -115,15 +116,15 @@ def _cost(cost: Quadratic | str | Mapping[str, Any], states: Sequence[str], inpu
             f"'cost' cannot be a {type(cost).__name__}", hint='as in: cost=ocorl.quadratic(Q=[1, 1], R=[1]), or cost="x^2 + u^2"'
         )
     lines = [
-        f"state = {_numbers(_named('Q', cost.state, states))}",
-        f"input = {_numbers(_named('R', cost.input, inputs))}",
+        f"state = {_numbers(_named('Q', cost.state, states), 'Q')}",
+        f"input = {_numbers(_named('R', cost.input, inputs), 'R')}",
     ]
     if cost.target is not None:
         both = [*states, *inputs]
         whole = isinstance(cost.target, Mapping) or np.size(cost.target) == len(both)
-        lines.append(f"target = {_numbers(_named('target', cost.target, both if whole else states))}")
+        lines.append(f"target = {_numbers(_named('target', cost.target, both if whole else states), 'target')}")
     if cost.terminal is not None:
-        lines.append(f"terminal = {_numbers(_named('terminal', cost.terminal, states))}")
+        lines.append(f"terminal = {_numbers(_named('terminal', cost.terminal, states), 'terminal')}")
     return lines
 
 
@@ -170,6 +171,8 @@ def describe(
         raise MistakeError("'states' must be a list of names", hint='as in: states=["theta", "omega"]')
     if not isinstance(inputs, Mapping):
         raise MistakeError("'inputs' must be names with limits", hint='as in: inputs={"tau": (-5, 5)}')
+    if not isinstance(name, str):
+        raise MistakeError(f"'name' must be a text, not {name!r}")
     states, names = list(states), list(inputs)
     if isinstance(angles, str) or not all(isinstance(angle, str) for angle in angles):
         raise MistakeError("'angles' must be a list of names of states", hint='as in: angles=["theta"]')
@@ -215,16 +218,16 @@ def describe(
     lines += ["", "[cost]", *_cost(cost, states, names)]
     settings: dict[str, str] = {key: _toml(value) for key, value in (learning or {}).items()}
     if noise is not None:
-        settings["noise"] = _numbers(noise) if isinstance(noise, Mapping) else _number(noise, "noise")
+        settings["noise"] = _numbers(noise, "noise") if isinstance(noise, Mapping) else _number(noise, "noise")
     if settings:
         lines += ["", "[learning]", *(f"{key} = {value}" for key, value in settings.items())]
     hardware: dict[str, str] = {}
     if period is not None:
         hardware["period"] = _number(period, "period")
     if safe_input is not None:
-        hardware["safe_input"] = _numbers(safe_input)
+        hardware["safe_input"] = _numbers(safe_input, "safe_input")
     if max_rate is not None:
-        hardware["max_rate"] = _numbers(max_rate)
+        hardware["max_rate"] = _numbers(max_rate, "max_rate")
     if hardware:
         lines += ["", "[hardware]", *(f"{key} = {value}" for key, value in hardware.items())]
     if excitation:
@@ -318,7 +321,8 @@ class System(_ocorl.System):
     ) -> Simulation:
         """Runs u = controller(t, x) on the true equations: at every moment, or held for ``period``. Moments ``dt`` apart come back.
 
-        A plan's controller is for a machine, whose time only goes on: it is begun anew, and asked once in its own period.
+        A plan's controller is for a machine, whose time only goes on: it is begun anew, and asked once in its own period. A controller that
+        jumps (a relay, a table, chance) must be held: at every moment it cannot be integrated.
 
         >>> best = _ocorl.plan(System("pendulum"), intervals=100)
         >>> round(System("pendulum").simulate(best.controller()).cost, 1)
@@ -327,7 +331,10 @@ class System(_ocorl.System):
         if isinstance(controller, _ocorl.Controller):
             controller.reset()
             period = controller.period if period is None else period
-        return super().simulate(controller, x0, horizon, dt, period)
+        run = super().simulate(controller, x0, horizon, dt, period)
+        if period is None and run.outcome.startswith("too many steps"):
+            warnings.warn(f"{run.outcome}: does the controller jump? hold it: simulate(..., period=0.02)", stacklevel=2)
+        return run
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _restored, (PICKLE_FORM, self.name, self.text, self.function)

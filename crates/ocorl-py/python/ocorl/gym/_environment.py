@@ -162,6 +162,8 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
     def step(self, action: npt.ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Holds an input for `dt`; in the last step until the horizon."""
         self._u = self._input(action)
+        if self._outcome != "running":
+            gymnasium.logger.warn("step() after the end of the episode; reset() begins another")
         self._count += 1
         before, begin, horizon = self._x, self._time, self.system.horizon
         length = self.dt if self._count < self._steps else max(horizon - begin, 1e-9)

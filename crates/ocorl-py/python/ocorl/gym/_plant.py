@@ -263,6 +263,9 @@ def from_gym(
             hint=f"give cost=ocorl.quadratic(...), or see whether ocorl.gym.known('{identity}') knows",
         )
     if isinstance(env, str):
+        # Of ours, the length of a step can be chosen.
+        if "ocorl/" in env and dt is not None:
+            make["dt"] = dt
         env = gymnasium.make(env, **make)
     elif make:
         raise MistakeError(f"from_gym has no argument '{next(iter(make))}'")
@@ -283,6 +286,10 @@ def from_gym(
     if begin.shape != start.shape:
         raise MistakeError(f"x0 has {len(begin)} numbers; there are {len(start)} states: {', '.join(names)}")
     checks, spread = look(reader, begin, x0 is not None, state is None, names, step)
+    own = _own_step(env)
+    if own is not None and abs(own - step) > 1e-6 * own:
+        said = f"dt is {step:g}, but the environment says that its steps are {own:g}: if that is right, derivatives are wrong by that much"
+        checks[-1] = Check("dt", False, said)
     for check in checks:
         if not check.ok:
             warnings.warn(check.words, stacklevel=2)
@@ -308,8 +315,8 @@ def from_gym(
 
 
 def _index(angle: str | int, names: Sequence[str]) -> int:
-    if isinstance(angle, int) and 0 <= angle < len(names):
-        return angle
+    if isinstance(angle, int | np.integer) and 0 <= angle < len(names):
+        return int(angle)
     if angle in names:
         return names.index(str(angle))
     raise MistakeError(f"no state '{angle}' among {', '.join(names)}")
@@ -320,18 +327,34 @@ def _name(identity: str) -> str:
     return "".join(letters).strip("-")
 
 
+def _own_step(env: gymnasium.Env[Any, Any]) -> float | None:
+    """The length of a step as the environment says it, if it does."""
+    dt = getattr(env.unwrapped, "dt", None)
+    return float(dt) if isinstance(dt, float | int | np.floating) else None
+
+
 def _step_length(env: gymnasium.Env[Any, Any], dt: float | None) -> float:
     if dt is None:
-        dt = getattr(env.unwrapped, "dt", None)
-        if not isinstance(dt, float | int | np.floating):
+        dt = _own_step(env)
+        if dt is None:
             raise MistakeError("this environment does not say how long a step is; give dt=")
     if not (np.isfinite(dt) and dt > 0):
         raise MistakeError(f"dt is {dt}; it must be positive")
     return float(dt)
 
 
+def _most_steps(env: gymnasium.Env[Any, Any]) -> int | None:
+    """After how many steps an episode is ended, by whoever registered or wrapped the environment."""
+    found = [getattr(env.spec, "max_episode_steps", None)]
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, gymnasium.wrappers.TimeLimit):
+            found.append(env._max_episode_steps)
+        env = env.env
+    return min((int(steps) for steps in found if steps is not None), default=None)
+
+
 def _steps(env: gymnasium.Env[Any, Any], dt: float, horizon: float | None) -> int:
-    most = getattr(env.spec, "max_episode_steps", None)
+    most = _most_steps(env)
     if horizon is None:
         own = getattr(env.unwrapped, "system", None)
         horizon = most * dt if most is not None else getattr(own, "horizon", None)
@@ -355,6 +378,14 @@ def _input_limits(
         raise MistakeError(f"{len(inputs)} names for {len(low)} inputs")
     if action is None and len(low) != int(np.prod(space.shape)):
         raise MistakeError(f"{len(low)} inputs for an action of shape {space.shape}; say how: action=lambda u: ...")
+    if action is None:
+        ends = space.low.astype(np.float64).reshape(-1), space.high.astype(np.float64).reshape(-1)
+        slack = 1e-6 * np.maximum(np.abs(low), np.abs(high))
+        if (low < ends[0] - slack).any() or (high > ends[1] + slack).any():
+            raise MistakeError(
+                f"the inputs go from {low.tolist()} to {high.tolist()}, the actions only from {ends[0].tolist()} to {ends[1].tolist()}",
+                hint="narrower limits, or say how an input becomes an action: action=lambda u: ...",
+            )
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise MistakeError("the actions have no limits; give them: inputs={'force': (-1.0, 1.0)}")
     return low, high
