@@ -136,7 +136,13 @@ class Study(_ocorl.Study, Tabular):
         return cls._made("open", folder, episodes=episodes)
 
     @classmethod
-    def _made(cls, mode: Literal["create", "open", "look", "continue"], folder: str | os.PathLike[str], *system: _ocorl.System, **how: Any) -> Self:
+    def _made(
+        cls,
+        mode: Literal["create", "open", "look", "continue"],
+        folder: str | os.PathLike[str],
+        *system: _ocorl.System,
+        **how: Any,
+    ) -> Self:
         made = super().__new__(cls, mode, os.fspath(folder), *system, **how)
         # Somebody may go elsewhere meanwhile.
         made._home = os.path.abspath(folder)
