@@ -6,8 +6,8 @@
 //! | `target/dist` | the wheel, and the environment in which it is tried |
 
 use crate::readme::{blocks, path_with};
-use crate::run::{build, output, pass, root};
-use crate::steps::Outcome;
+use crate::run::{output, pass, root};
+use crate::steps::{Outcome, release};
 use crate::tell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -197,9 +197,8 @@ fn wheels(folder: &Path) -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|e| e == "whl")).collect()
 }
 
-/// The program whose results are compared.
+/// The program whose results are compared, as the other steps have built it.
 fn program() -> Result<PathBuf, String> {
-    let built = build(&["build", "--release", "--package", "ocorl-cli", "--bins"])?;
-    let found = built.into_iter().find(|(name, _)| name == "ocorl");
+    let found = release()?.into_iter().find(|(name, _)| name == "ocorl");
     Ok(found.ok_or("cargo built no program called ocorl")?.1)
 }
