@@ -369,21 +369,21 @@ def _steps(env: gymnasium.Env[Any, Any], dt: float, horizon: float | None) -> in
 def _input_limits(
     space: spaces.Box, inputs: Mapping[str, tuple[float, float]] | Sequence[str] | None, action: Any
 ) -> tuple[Array, Array]:
+    box = space.low.astype(np.float64).reshape(-1), space.high.astype(np.float64).reshape(-1)
     if isinstance(inputs, Mapping):
         low = np.array([pair[0] for pair in inputs.values()], dtype=np.float64)
         high = np.array([pair[1] for pair in inputs.values()], dtype=np.float64)
     else:
-        low, high = space.low.astype(np.float64).reshape(-1), space.high.astype(np.float64).reshape(-1)
+        low, high = box
     if inputs is not None and len(inputs) != len(low):
         raise MistakeError(f"{len(inputs)} names for {len(low)} inputs")
     if action is None and len(low) != int(np.prod(space.shape)):
         raise MistakeError(f"{len(low)} inputs for an action of shape {space.shape}; say how: action=lambda u: ...")
     if action is None:
-        ends = space.low.astype(np.float64).reshape(-1), space.high.astype(np.float64).reshape(-1)
         slack = 1e-6 * np.maximum(np.abs(low), np.abs(high))
-        if (low < ends[0] - slack).any() or (high > ends[1] + slack).any():
+        if (low < box[0] - slack).any() or (high > box[1] + slack).any():
             raise MistakeError(
-                f"the inputs go from {low.tolist()} to {high.tolist()}, the actions only from {ends[0].tolist()} to {ends[1].tolist()}",
+                f"the inputs go from {low.tolist()} to {high.tolist()}, the actions only from {box[0].tolist()} to {box[1].tolist()}",
                 hint="narrower limits, or say how an input becomes an action: action=lambda u: ...",
             )
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
