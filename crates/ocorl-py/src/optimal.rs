@@ -7,12 +7,8 @@ use crate::system::System;
 use crate::values::{maybe_whole, whole};
 use crate::work::{self, How};
 use ocorl::baseline::{self, BaselineSettings};
-use ocorl::simulate::Trajectory;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-
-/// Moments of the best run that are given out.
-const MOMENTS: usize = 1001;
 
 /// What is possible with the true equations, in the units of the paper's table.
 #[pyfunction]
@@ -52,7 +48,7 @@ pub(crate) fn optimal<'py>(
             Ok((benchmark, found?))
         })?;
         let (dict, scale) = (PyDict::new(py), benchmark.table_scale());
-        let best = Trajectory::of(found.continuous.best(), MOMENTS);
+        let best = &found.continuous.best().samples;
         dict.set_item("system", &*benchmark.name)?;
         dict.set_item("cost", scale * found.continuous.best().cost())?;
         dict.set_item("tracked", scale * found.continuous.tracked.cost())?;

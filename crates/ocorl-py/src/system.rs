@@ -1,6 +1,6 @@
 //! `System`: what is to be controlled.
 
-use crate::arrays::{Shape, list, matrix, rows, vector};
+use crate::arrays::{Shape, blocks, list, matrix, rows, vector};
 use crate::errors::{Answer, Failure, Trouble, guard};
 use crate::function::{Called, Function, PythonDynamics, PythonLaw};
 use crate::values::config;
@@ -152,7 +152,7 @@ impl System {
         source: &Source,
         cancel: &Arc<AtomicBool>,
         x0: &[f64],
-        horizon: f64,
+        times: &[f64],
         law: Law,
     ) -> Answer<Run> {
         let (system, called) = source.whole(cancel);
@@ -164,8 +164,9 @@ impl System {
         let (mut policy, theirs) = law.policy(cancel, system.task.control_bounds.clone());
         let experiment = Experiment {
             initial_state: x0,
-            end: horizon,
+            end: times.last().copied().unwrap_or(0.0),
             cancel: Some(cancel),
+            sample_times: times,
             ..Experiment::of(&system.task)
         };
         let run = simulator.run(truth.dynamics().as_mut(), policy.as_mut(), &experiment);
@@ -492,9 +493,9 @@ impl System {
             let (x0, source) = (self.start(x0)?, self.source.clone());
             let run = work::quietly(py, How::light("System.simulate"), move |desk| {
                 let law = Law::Function(Arc::new(law), period);
-                System::simulated(&source, &desk.cancel, &x0, horizon, law)
+                System::simulated(&source, &desk.cancel, &x0, &moments(dt, horizon), law)
             })?;
-            simulation(py, &run, dt)
+            simulation(py, &run)
         })
     }
 
@@ -510,7 +511,7 @@ impl System {
             let (x, u) = (self.start(Some(x))?, list(u, "u", Some(self.dims().control))?);
             let dt = positive("dt", dt)?;
             // Too short for a thread of its own.
-            let run = py.detach(|| System::simulated(&self.source, &Arc::default(), &x, dt, Law::Held(u)))?;
+            let run = py.detach(|| System::simulated(&self.source, &Arc::default(), &x, &[dt], Law::Held(u)))?;
             Ok((vector(py, run.final_state()), run.running_cost(), run.outcome.to_string()))
         })
     }
@@ -533,33 +534,21 @@ impl System {
     }
 }
 
-/// A run as Python sees it, at moments `dt` apart and at its end.
-fn simulation<'py>(py: Python<'py>, run: &Run, dt: f64) -> Answer<Bound<'py, PyAny>> {
-    let (begin, end, last) = (run.times[0], run.end(), run.times.len() - 1);
-    let mut times: Vec<f64> = Vec::new();
-    let mut t = begin;
-    while t < end - 1e-9 * dt && times.len() < MOST_MOMENTS {
-        times.push(t);
-        t = begin + dt * times.len() as f64;
-    }
-    times.push(end);
-    let (nx, nu) = (run.states.size(), run.controls.size());
-    let (mut x, mut u, mut costs) = (vec![0.0; nx * times.len()], Vec::new(), Vec::new());
-    for (t, x) in times.iter().zip(x.chunks_exact_mut(nx)) {
-        run.state_at(*t, x);
-        let k = run.times.partition_point(|s| s <= t).clamp(1, last.max(1)) - 1;
-        u.extend_from_slice(run.controls.at(if *t >= end { last } else { k }));
-        let next = (k + 1).min(last);
-        let width = run.times[next] - run.times[k];
-        let w = if width > 0.0 { ((t - run.times[k]) / width).clamp(0.0, 1.0) } else { 0.0 };
-        costs.push(run.costs[k] + w * (run.costs[next] - run.costs[k]));
-    }
+/// Times `dt` apart from 0 on, and the end.
+fn moments(dt: f64, end: f64) -> Vec<f64> {
+    let before = |t: &f64| *t < end - 1e-9 * dt;
+    (0..MOST_MOMENTS).map(|k| dt * k as f64).take_while(before).chain([end]).collect()
+}
+
+/// A run as Python sees it, at its sample times.
+fn simulation<'py>(py: Python<'py>, run: &Run) -> Answer<Bound<'py, PyAny>> {
     let made = py.import("ocorl._simulation")?.getattr("Simulation")?;
+    let samples = &run.samples;
     Ok(made.call1((
-        vector(py, &times),
-        matrix(py, &x, nx)?,
-        matrix(py, &u, nu)?,
-        vector(py, &costs),
+        vector(py, &samples.times),
+        blocks(py, &samples.states)?,
+        blocks(py, &samples.controls)?,
+        vector(py, &samples.costs),
         run.cost(),
         run.outcome.to_string(),
     ))?)

@@ -8,6 +8,7 @@ use crate::trace::{Trace, Way};
 use ocorl::learn::{Episode, Intention, LearnError, Record, Settings, Trial};
 use ocorl::linalg::{Blocks, Points};
 use ocorl::model::{CalibrationPoint, Judged, Posterior, Query, StatisticalModel, calibration_curve};
+use ocorl::plan::uniform_grid;
 use ocorl::plant::{Executed, Reading};
 use ocorl::random::Stream;
 use ocorl::simulate::{Experiment, Simulator, Trajectory};
@@ -247,16 +248,21 @@ pub fn predicted(
             Reference::with_slopes(intention.plan.clone(), intention.slopes.clone(), &task.angles);
         let mut policy = Feedback::new(reference, LadderSettings::of(task));
         let initial_state = intention.plan.states.at(0);
-        let experiment = Experiment { initial_state, cost: None, state_bounds: None, ..Experiment::of(task) };
+        let experiment = Experiment {
+            initial_state,
+            cost: None,
+            state_bounds: None,
+            sample_times: &uniform_grid(task.horizon, LOOKS - 1),
+            ..Experiment::of(task)
+        };
         // Bands are drawn a pixel wide or more.
         let run = Simulator { dense: true, ..Simulator::new(1e-4) }.run(f.as_mut(), &mut policy, &experiment);
-        let way = Trajectory::of(&run, LOOKS);
-        let rows: Vec<Vec<f64>> = way.states.iter().map(<[f64]>::to_vec).collect();
+        let rows: Vec<Vec<f64>> = run.samples.states.iter().map(<[f64]>::to_vec).collect();
         if !run.is_completed() || rows.len() != LOOKS {
             return None;
         }
         match &mut range {
-            None => range = Some(Prediction { times: way.times, low: rows.clone(), high: rows }),
+            None => range = Some(Prediction { times: run.samples.times, low: rows.clone(), high: rows }),
             Some(range) => {
                 for (i, x) in rows.iter().enumerate() {
                     for (j, x) in x.iter().enumerate() {

@@ -21,6 +21,9 @@ use crate::track::{Feedback, Hold, LadderSettings, MpcSettings, Reference, mpc, 
 /// Least integration steps in a hold, however coarse the plan.
 const HOLD_SUBSTEPS: usize = 20;
 
+/// Equal parts of the horizon at whose ends a run is recorded.
+const SAMPLES: usize = 1000;
+
 /// Which policy follows the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Tracker {
@@ -273,7 +276,10 @@ fn run(benchmark: &Benchmark, policy: &mut dyn Policy) -> Result<Run, BaselineEr
         tolerance: Tolerance { absolute: 1e-12, ..Tolerance::new(1e-10) },
         ..Simulator::default()
     };
-    let run = simulator.run(benchmark.dynamics().as_mut(), policy, &Experiment::of(&benchmark.task));
+    let task = &benchmark.task;
+    let sample_times = &uniform_grid(task.horizon, SAMPLES);
+    let experiment = Experiment { sample_times, ..Experiment::of(task) };
+    let run = simulator.run(benchmark.dynamics().as_mut(), policy, &experiment);
     match run.outcome {
         Outcome::Completed => Ok(run),
         outcome => Err(BaselineError::Run {

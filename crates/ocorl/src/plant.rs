@@ -4,6 +4,7 @@
 //! [legs](Leg) and is told what they [gave](Executed).
 
 use crate::linalg::Points;
+use crate::plan::uniform_grid;
 use crate::random::Stream;
 use crate::select::{Purpose, Schedule};
 use crate::simulate::{Experiment, Outcome, Policy, PolicyError, Simulator, Trajectory};
@@ -169,14 +170,16 @@ impl Plant for SimulatedPlant {
         let experiment = Experiment {
             initial_state: &leg.initial_state,
             cancel: self.cancel.as_deref(),
+            sample_times: &uniform_grid(self.task.horizon, SAMPLES),
+            sample_jumps: true,
             ..Experiment::of(&self.task)
         };
-        let run = self.simulator.run(self.dynamics.as_mut(), &mut measuring, &experiment);
+        let mut run = self.simulator.run(self.dynamics.as_mut(), &mut measuring, &experiment);
         if run.is_completed() {
             measuring.ask(self.task.horizon, run.final_state());
         }
         let Measuring { mut moments, synchronizations, .. } = measuring;
-        let trajectory = Trajectory::of(&run, MOMENTS);
+        let trajectory = std::mem::take(&mut run.samples);
         for i in leg.schedule.afterwards(&trajectory) {
             let (state, control) = (trajectory.states.at(i).to_vec(), trajectory.controls.at(i).to_vec());
             moments.push(Moment { time: trajectory.times[i], state, control });
@@ -189,8 +192,8 @@ impl Plant for SimulatedPlant {
     }
 }
 
-/// Moments at which a run is recorded.
-const MOMENTS: usize = 1001;
+/// Equal parts of the horizon at whose ends a run is recorded.
+const SAMPLES: usize = 1000;
 
 /// Where a measurement is taken.
 struct Moment {

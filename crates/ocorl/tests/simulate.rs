@@ -30,7 +30,16 @@ fn zero() -> Law<impl FnMut(f64, &[f64], &mut [f64])> {
 }
 
 fn experiment(initial_state: &[f64], end: f64) -> Experiment<'_> {
-    Experiment { initial_state, start: 0.0, end, cost: None, state_bounds: None, cancel: None }
+    Experiment {
+        initial_state,
+        start: 0.0,
+        end,
+        cost: None,
+        state_bounds: None,
+        cancel: None,
+        sample_times: &[],
+        sample_jumps: false,
+    }
 }
 
 fn scalar(f: impl FnMut(f64, f64) -> f64 + Send, x0: f64, end: f64) -> Run {
@@ -323,4 +332,74 @@ fn every_run_of_a_random_stress_ends_with_one_outcome_and_a_finite_cost() {
         completed > 100 && stopped > 100,
         "{completed} completed, {stopped} stopped: the stress is no stress"
     );
+}
+
+/// The control of every sample is the law's own at that time and state, and the cost so far is its integral: neither comes from the ends of the
+/// integration step that the sample lies in.
+#[test]
+fn samples_between_integration_steps_are_exact() {
+    let law = |t: f64, x: &[f64]| (3.0 * t).sin() - 0.5 * x[0];
+    let mut policy = Law(move |t: f64, x: &[f64], u: &mut [f64]| u[0] = law(t, x));
+    // ẋ = u and c = u²: x and the cost have closed forms only through u, so both are integrated once more, tightly.
+    let cost = QuadraticCost::new([0.0], [1.0]);
+    let times: Vec<f64> = (0..=500).map(|i| 0.01 * f64::from(i)).collect();
+    let e = Experiment { cost: Some(&cost), sample_times: &times, ..experiment(&[1.0], 5.0) };
+    let run = Simulator::new(1e-9).run(&mut Scalar(|_, u| u), &mut policy, &e);
+    assert!(run.times.len() < 100, "steps are longer than the distance of samples: {}", run.times.len());
+    assert_eq!(run.samples.times, times);
+    // x' = sin 3t − x/2, x(0) = 1.
+    let exact = |t: f64| {
+        let (a, w) = (0.5_f64, 3.0_f64);
+        let d = a * a + w * w;
+        (a * (w * t).sin() - w * (w * t).cos()) / d + (1.0 + w / d) * (-a * t).exp()
+    };
+    let mut integral = 0.0;
+    for (i, &t) in times.iter().enumerate() {
+        let u = law(t, &[exact(t)]);
+        assert!((run.samples.states.at(i)[0] - exact(t)).abs() < 1e-7, "x({t})");
+        assert!((run.samples.controls.at(i)[0] - u).abs() < 1e-7, "u({t})");
+        if i > 0 {
+            // Simpson's rule on twenty parts of the interval.
+            let h = 0.01 / 20.0;
+            for k in 0..20 {
+                let from = times[i - 1] + h * f64::from(k);
+                let c = |s: f64| law(s, &[exact(s)]).powi(2);
+                integral += h / 6.0 * (c(from) + 4.0 * c(from + 0.5 * h) + c(from + h));
+            }
+        }
+        assert!((run.samples.costs[i] - integral).abs() < 1e-7, "cost to {t}: {} {integral}", run.samples.costs[i]);
+    }
+}
+
+/// Where the control jumps a sample is there with the control before and after the jump; where it does not, once.
+#[test]
+fn samples_have_both_sides_of_a_jump() {
+    struct Steps(f64);
+    impl Policy for Steps {
+        fn prepare(&mut self, time: f64, _: &[f64]) -> Result<f64, PolicyError> {
+            self.0 = (time + 1e-9).floor();
+            Ok(self.0 + 1.0)
+        }
+        fn control(&mut self, _: f64, _: &[f64], u: &mut [f64]) {
+            // The third piece goes on where the second was.
+            u[0] = [1.0, -1.0, -1.0, 2.0][self.0 as usize];
+        }
+    }
+    let times: Vec<f64> = (0..=8).map(|i| 0.5 * f64::from(i)).collect();
+    let e = Experiment { sample_times: &times, sample_jumps: true, ..experiment(&[0.0], 4.0) };
+    let run = Simulator::new(1e-9).run(&mut Scalar(|_, u| u), &mut Steps(0.0), &e);
+    assert_eq!(run.samples.times, [0.0, 0.5, 1.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.0, 3.5, 4.0]);
+    let controls: Vec<f64> = run.samples.controls.iter().map(|u| u[0]).collect();
+    assert_eq!(controls, [1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 2.0, 2.0, 2.0]);
+}
+
+/// A run that stops early has its samples up to there, and its end.
+#[test]
+fn samples_end_where_the_run_ends() {
+    let bounds = Bounds { lower: vec![-10.0], upper: vec![1.25] };
+    let times: Vec<f64> = (0..=8).map(|i| 0.5 * f64::from(i)).collect();
+    let e = Experiment { sample_times: &times, state_bounds: Some(&bounds), ..experiment(&[0.0], 4.0) };
+    let run = Simulator::new(1e-9).run(&mut Scalar(|_, _| 1.0), &mut zero(), &e);
+    assert_eq!(run.samples.times.len(), 4);
+    assert!((run.samples.times[3] - 1.25).abs() < 1e-9 && (run.samples.states.at(3)[0] - 1.25).abs() < 1e-9);
 }

@@ -3,12 +3,13 @@
 use super::phase::time_axis;
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::baseline::Baselines;
-use ocorl::plan::Plan;
-use ocorl::simulate::{Experiment, Run, Simulator};
+use ocorl::linalg::Blocks;
+use ocorl::plan::{Plan, uniform_grid};
+use ocorl::simulate::{Experiment, Run, Simulator, Trajectory};
 use ocorl::system::{Benchmark, Bounds, Quantity};
 use ocorl::track::{Hold, LadderSettings};
 
-/// Samples of a run over its horizon.
+/// Equal parts of the horizon at whose ends a run is recorded.
 const SAMPLES: usize = 400;
 
 /// Colours of the series.
@@ -107,7 +108,7 @@ fn convergence(plan: &Plan) -> Panel {
         )
 }
 
-/// A run at equally spaced times.
+/// What a run recorded at its sample times, a list for each state and control.
 struct Curves {
     times: Vec<f64>,
     states: Vec<Vec<f64>>,
@@ -116,21 +117,11 @@ struct Curves {
 
 impl Curves {
     fn of(run: &Run) -> Self {
-        let times: Vec<f64> = (0..=SAMPLES).map(|k| run.end() * k as f64 / SAMPLES as f64).collect();
-        let mut states = vec![Vec::with_capacity(times.len()); run.states.size()];
-        let mut controls = vec![Vec::with_capacity(times.len()); run.controls.size()];
-        let mut state = vec![0.0; run.states.size()];
-        for &time in &times {
-            run.state_at(time, &mut state);
-            let step = run.times.partition_point(|&t| t <= time).max(1) - 1;
-            for (curve, value) in states.iter_mut().zip(&state) {
-                curve.push(*value);
-            }
-            for (curve, value) in controls.iter_mut().zip(run.controls.at(step)) {
-                curve.push(*value);
-            }
-        }
-        Curves { times, states, controls }
+        let each = |all: &Blocks| {
+            (0..all.size()).map(|j| all.iter().map(|row| row[j]).collect()).collect::<Vec<Vec<f64>>>()
+        };
+        let Trajectory { times, states, controls, .. } = &run.samples;
+        Curves { times: times.clone(), states: each(states), controls: each(controls) }
     }
 
     fn state(&self, i: usize) -> Mark {
@@ -145,7 +136,9 @@ impl Curves {
 /// The best holds on the true system.
 fn held_run(b: &Benchmark, found: &Baselines) -> Run {
     let mut policy = Hold::new(&found.held.plan, LadderSettings::of(&b.task));
-    Simulator::default().run(b.dynamics().as_mut(), &mut policy, &Experiment::of(&b.task))
+    let sample_times = &uniform_grid(b.task.horizon, SAMPLES);
+    let experiment = Experiment { sample_times, ..Experiment::of(&b.task) };
+    Simulator::default().run(b.dynamics().as_mut(), &mut policy, &experiment)
 }
 
 /// The `i`-th coordinate of every column.

@@ -5,12 +5,12 @@ use crate::explore::{Imagined, MeanModel};
 use crate::linalg::Quadratization;
 use crate::measurements::Measurements;
 use crate::model::{Posterior, Query, StatisticalModel};
-use crate::plan::Plan;
+use crate::plan::{Plan, uniform_grid};
 use crate::select::{
     Candidates, FirstPick, Hallucination, Oracle, RecedingHorizon, Schedule, Times, UncertaintyTrigger,
     equidistant, equidistant_as_reference, greedy_max_determinant, greedy_max_distance,
 };
-use crate::simulate::{Experiment, Policy, Simulator, Trajectory};
+use crate::simulate::{Experiment, Policy, Simulator};
 use crate::system::Task;
 use crate::theory::{self, Lipschitz};
 use crate::track::Reference;
@@ -147,13 +147,16 @@ impl Timing<'_> {
 
     /// The law on the mean model, as the authors' program hallucinates.
     fn on_the_mean(&self, policy: &mut dyn Policy) -> Candidates {
-        let experiment =
-            Experiment { initial_state: self.initial_state, cost: None, ..Experiment::of(self.task) };
+        let experiment = Experiment {
+            initial_state: self.initial_state,
+            cost: None,
+            sample_times: &uniform_grid(self.task.horizon, self.settings.select.candidates - 1),
+            ..Experiment::of(self.task)
+        };
         let mut mean = MeanModel::new(self.model.clone());
         let run = Simulator::new(1e-4).run(&mut mean, policy, &experiment);
-        let trajectory = Trajectory::of(&run, self.settings.select.candidates);
-        let points = trajectory.points();
-        Candidates::new(trajectory.times, points, self.task.dims().point())
+        let points = run.samples.points();
+        Candidates::new(run.samples.times, points, self.task.dims().point())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A policy on a system: adaptive integration of state and running cost, piece by piece of the policy.
 
 use super::dormand_prince::{ERROR_3, ERROR_5, NODES, STAGES, bulge, dense_output, dense_size, interpolate};
-use super::{Outcome, Policy, Run};
+use super::{Outcome, Policy, Run, Trajectory};
 use crate::linalg::small::{Block, Kernel, Shape, specialized};
 use crate::linalg::{Blocks, Points};
 use crate::system::{Bounds, Cost, Dynamics, Task};
@@ -50,6 +50,11 @@ pub struct Experiment<'a> {
     pub state_bounds: Option<&'a Bounds>,
     /// Looked at once a step; `true` stops the run.
     pub cancel: Option<&'a AtomicBool>,
+    /// Ascending times, the last not before `end`, at which [`Run::samples`] records state, control and cost; if the run stops early, its
+    /// end is the last sample.
+    pub sample_times: &'a [f64],
+    /// Whether [`Run::samples`] also records the control on both sides of each of its jumps.
+    pub sample_jumps: bool,
 }
 
 impl<'a> Experiment<'a> {
@@ -62,6 +67,8 @@ impl<'a> Experiment<'a> {
             cost: Some(task.cost.as_ref()),
             state_bounds: Some(&task.state_bounds),
             cancel: None,
+            sample_times: &[],
+            sample_jumps: false,
         }
     }
 }
@@ -110,13 +117,18 @@ impl Simulator {
             terminal_cost: 0.0,
             stop_cost: 0.0,
             evaluations: 0,
-            dense: Blocks::zeros(dense_size(dims.state), 0),
+            samples: Trajectory::empty(dims),
+            dense: Blocks::zeros(dense_size(dims.state + 1), 0),
         };
-        let (point, probe) = (vec![0.0; dims.point()], vec![0.0; dims.state]);
+        let (point, probe) = (vec![0.0; dims.point()], vec![0.0; dims.state + 1]);
         let Simulator { tolerance, dense } = self;
-        specialized(dims, Loop { tolerance, dense: *dense, dynamics, policy, experiment, run, point, probe })
+        let (dense, taken) = (*dense, 0);
+        specialized(dims, Loop { tolerance, dense, dynamics, policy, experiment, run, point, probe, taken })
     }
 }
+
+/// Controls closer than this (relative to their size) do not jump.
+const SAME_CONTROL: f64 = 1e-9;
 
 struct Loop<'a, 'e> {
     tolerance: &'a Tolerance,
@@ -127,8 +139,10 @@ struct Loop<'a, 'e> {
     run: Run,
     /// z of the last evaluation.
     point: Vec<f64>,
-    /// A state between two steps.
+    /// A state, and the cost so far, between two steps.
     probe: Vec<f64>,
+    /// Sample times that are behind.
+    taken: usize,
 }
 
 /// Where the run is, and the slopes of the step it is trying.
@@ -167,6 +181,7 @@ impl Kernel for Loop<'_, '_> {
         front.x.get_mut().copy_from_slice(self.experiment.initial_state);
         self.run.outcome = self.go(shape, &mut front);
         self.push(&front);
+        self.sample_end(&front);
         let terminal = self.experiment.cost.map_or(0.0, |c| c.terminal(front.time, front.x.get()));
         if self.run.outcome == Outcome::Completed && !terminal.is_finite() {
             self.run.outcome = Outcome::NonFinite { time: front.time };
@@ -196,8 +211,12 @@ impl Loop<'_, '_> {
                 Ok(_) => return Outcome::StepTooSmall { time: front.time },
                 Err(error) => return Outcome::ControllerGaveUp { time: front.time, error },
             };
+            let before = front.u.clone();
             if !self.evaluate(shape, front, 0, 0.0) {
                 return Outcome::NonFinite { time: front.time };
+            }
+            if self.experiment.sample_jumps && front.time > self.experiment.start {
+                self.sample_jump(front, before.get());
             }
             while front.time < until {
                 if self.experiment.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
@@ -324,19 +343,24 @@ impl Loop<'_, '_> {
         let gained = h * weights.map(|(b, rate)| b * rate).sum::<f64>();
         self.run.dense.grow();
         let full = self.dense && self.more_stages(shape, front, h);
-        self.write_dense(front, &after, h, full);
+        self.write_dense(front, &after, gained, h, full);
         if self.may_violate(after.get()) {
             if !full && self.more_stages(shape, front, h) {
-                self.write_dense(front, &after, h, true);
+                self.write_dense(front, &after, gained, h, true);
             }
             if let Some((elapsed, outcome)) = self.first_violation(front.time, h, after.get()) {
+                self.sample_step(front.time, front.time + elapsed);
                 let last = self.run.dense.len() - 1;
-                interpolate(self.run.dense.at(last), elapsed, front.x.get_mut());
+                interpolate(self.run.dense.at(last), elapsed, &mut self.probe);
+                let (x, cost) = self.probe.split_at(shape.nx());
                 front.time += elapsed;
-                front.cost += elapsed / h * gained;
+                front.x.get_mut().copy_from_slice(x);
+                front.cost = cost[0];
+                self.policy.control(front.time, x, front.u.get_mut());
                 return Some(outcome);
             }
         }
+        self.sample_step(front.time, next);
         front.time = next;
         front.cost += gained;
         front.x = after;
@@ -355,12 +379,52 @@ impl Loop<'_, '_> {
             && self.stage::<S, 15>(shape, front, h)
     }
 
-    /// The dense output of the step just made, as the last block.
+    /// The dense output of the step just made, as the last block: of the state, then of the cost, which grows by `gained`.
     #[inline(always)]
-    fn write_dense<S: Shape>(&mut self, front: &Front<S>, after: &S::X, h: f64, full: bool) {
+    fn write_dense<S: Shape>(&mut self, front: &Front<S>, after: &S::X, gained: f64, h: f64, full: bool) {
         let last = self.run.dense.len() - 1;
-        let out = self.run.dense.at_mut(last);
-        dense_output(h, front.x.get(), after.get(), |i, j| front.slopes[i].get()[j], full, out);
+        let (state, cost) = self.run.dense.at_mut(last).split_at_mut(dense_size(after.get().len()));
+        state[0] = h;
+        dense_output(h, front.x.get(), after.get(), |i, j| front.slopes[i].get()[j], full, &mut state[1..]);
+        dense_output(h, &[front.cost], &[front.cost + gained], |i, _| front.rates[i], full, cost);
+    }
+
+    /// Records the samples from `begin` on that lie before `end`, both within the step just made: the state by the dense output, the
+    /// control by the law itself.
+    #[inline(always)]
+    fn sample_step(&mut self, begin: f64, end: f64) {
+        while let Some(&time) = self.experiment.sample_times.get(self.taken)
+            && time < end
+        {
+            self.taken += 1;
+            if time >= begin {
+                let last = self.run.dense.len() - 1;
+                interpolate(self.run.dense.at(last), time - begin, &mut self.probe);
+                let (x, cost) = self.probe.split_at(self.run.states.size());
+                self.policy.control(time, x, &mut self.point[x.len()..]);
+                self.run.samples.push(time, x, &self.point[x.len()..], cost[0]);
+            }
+        }
+    }
+
+    /// Records the front twice if the control jumps there from `before`: with the control before the jump, and with the one after it.
+    fn sample_jump<S: Shape>(&mut self, front: &Front<S>, before: &[f64]) {
+        let same = |(a, b): (&f64, &f64)| (a - b).abs() <= SAME_CONTROL * (1.0 + a.abs().max(b.abs()));
+        if before.iter().zip(front.u.get()).all(same) {
+            return;
+        }
+        self.run.samples.push(front.time, front.x.get(), before, front.cost);
+        let next = self.experiment.sample_times.get(self.taken);
+        if next != Some(&front.time) {
+            self.run.samples.push(front.time, front.x.get(), front.u.get(), front.cost);
+        }
+    }
+
+    /// Records the end of the run, if sample times are left: the last of them, or those that an early end cut off.
+    fn sample_end<S: Shape>(&mut self, front: &Front<S>) {
+        if self.taken < self.experiment.sample_times.len() {
+            self.run.samples.push(front.time, front.x.get(), front.u.get(), front.cost);
+        }
     }
 
     /// The front as a row of the run.
@@ -403,7 +467,7 @@ impl Loop<'_, '_> {
         let mut x = std::mem::take(&mut self.probe);
         let mut at = |elapsed: f64| {
             interpolate(coefficients, elapsed, &mut x);
-            self.violation(time + elapsed, &x)
+            self.violation(time + elapsed, &x[..after.len()])
         };
         let mut found = [0.25, 0.5, 0.75].into_iter().find_map(|part| at(part * h).map(|o| (part * h, o)));
         found = found.or(self.violation(time + h, after).map(|outcome| (h, outcome)));

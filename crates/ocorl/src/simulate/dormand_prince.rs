@@ -383,7 +383,8 @@ pub(super) const fn dense_size(components: usize) -> usize {
     1 + 8 * components
 }
 
-/// The dense output of a step of length `h` from `before` to `after` into `out`. `slope(i, j)` is stage i of component j.
+/// The eight coefficients of each component of the dense output of a step of length `h` from `before` to `after`, into `out`. `slope(i, j)` is
+/// stage i of component j.
 /// With `full`, all sixteen stages are used; without, it is the cubic through both ends.
 #[inline(always)]
 pub(super) fn dense_output(
@@ -394,8 +395,7 @@ pub(super) fn dense_output(
     full: bool,
     out: &mut [f64],
 ) {
-    out[0] = h;
-    for (j, out) in out[1..].chunks_exact_mut(8).enumerate() {
+    for (j, out) in out.chunks_exact_mut(8).enumerate() {
         let difference = after[j] - before[j];
         out[0] = before[j];
         out[1] = difference;

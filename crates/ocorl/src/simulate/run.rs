@@ -1,6 +1,6 @@
 //! What a closed-loop run leaves behind.
 
-use super::PolicyError;
+use super::{PolicyError, Trajectory};
 use crate::linalg::Blocks;
 
 /// How a run ended: exactly one of these, for every run.
@@ -92,7 +92,10 @@ pub struct Run {
     pub stop_cost: f64,
     /// Evaluations of the dynamics.
     pub evaluations: usize,
-    /// Coefficients of the dense output, one block for each step.
+    /// What was recorded at the sample times of the experiment. Unlike `controls`, which has one control for each integration step, it has
+    /// the control that acted at the very time.
+    pub samples: Trajectory,
+    /// Coefficients of the dense output of state and cost, one block for each step.
     pub(super) dense: Blocks,
 }
 
