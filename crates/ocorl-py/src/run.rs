@@ -17,6 +17,7 @@ use ocorl_study::run::Run;
 use ocorl_study::run::events;
 use ocorl_study::run::words::{Words, header};
 use ocorl_study::study::Study;
+use ocorl_study::trace::keep_known;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
@@ -116,7 +117,7 @@ impl Job {
         let words = Words::new(&benchmark, settings, self.seed);
         desk.tell(Message::Text(words.opening(&self.named)));
         let known = if self.source.is_function() { None } else { Some(Known::of(&benchmark, settings)?) };
-        let words = words.with_known(known);
+        let mut words = words.with_known(known);
         desk.tell(Message::Event(json!({ "event": "known", "known": known })));
         desk.tell(Message::Text(header()));
         let mut observer = Watch(|event: &Event<'_>| report(&benchmark, event, desk));
@@ -132,6 +133,11 @@ impl Job {
         }
         called.as_ref().map_or(Ok(()), Called::trouble)?;
         drop(run);
+        let known = words.correct(&mut episodes).or(known);
+        if let Some((folder, known)) = self.out.as_deref().zip(known.as_ref()) {
+            // Pictures can do without it.
+            let _ = keep_known(folder, known);
+        }
         let seconds = begin.elapsed().as_secs_f64();
         desk.tell(Message::Text(words.closing(&episodes, seconds)));
         let settings = settings.clone();

@@ -511,7 +511,8 @@ impl System {
             let (x, u) = (self.start(Some(x))?, list(u, "u", Some(self.dims().control))?);
             let dt = positive("dt", dt)?;
             // Too short for a thread of its own.
-            let run = py.detach(|| System::simulated(&self.source, &Arc::default(), &x, &[dt], Law::Held(u)))?;
+            let run =
+                py.detach(|| System::simulated(&self.source, &Arc::default(), &x, &[dt], Law::Held(u)))?;
             Ok((vector(py, run.final_state()), run.running_cost(), run.outcome.to_string()))
         })
     }

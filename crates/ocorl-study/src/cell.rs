@@ -277,6 +277,13 @@ impl Laboratory {
             watch(&row);
             result.episodes.push(row);
         }
+        let completed = result.episodes.iter().filter(|row| row.completed()).map(|row| row.cost);
+        if let Some(corrected) = known.corrected_by(completed) {
+            for row in &mut result.episodes {
+                row.regret = rounded(row.cost - corrected.continuous);
+            }
+            result.known = Some(corrected);
+        }
         Ok(())
     }
 

@@ -32,6 +32,17 @@ pub enum Event<'a> {
         /// Iterations of all searches together.
         iterations: usize,
     },
+    /// The last run ended early: what is proposed stays near what was measured, and is measured in the time that was reached.
+    SetBack {
+        /// In which episode that is taken into account.
+        episode: usize,
+        /// From which initial state.
+        start: usize,
+        /// How many runs in a row ended early.
+        failures: usize,
+        /// The time that the last of them reached.
+        reached: f64,
+    },
     /// No plan was found; something else is proposed.
     NotPlanned {
         /// Of which episode.

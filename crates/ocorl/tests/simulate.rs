@@ -367,7 +367,11 @@ fn samples_between_integration_steps_are_exact() {
                 integral += h / 6.0 * (c(from) + 4.0 * c(from + 0.5 * h) + c(from + h));
             }
         }
-        assert!((run.samples.costs[i] - integral).abs() < 1e-7, "cost to {t}: {} {integral}", run.samples.costs[i]);
+        assert!(
+            (run.samples.costs[i] - integral).abs() < 1e-7,
+            "cost to {t}: {} {integral}",
+            run.samples.costs[i]
+        );
     }
 }
 

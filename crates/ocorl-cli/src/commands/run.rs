@@ -24,6 +24,7 @@ use ocorl_study::price::Prices;
 use ocorl_study::run::words::{Words, header};
 use ocorl_study::study::{Study, StudyError};
 use ocorl_study::system::System;
+use ocorl_study::trace::keep_known;
 pub(crate) use options::Arguments;
 use progress::Screen;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,10 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     let job = Job { benchmark: b.clone(), settings, seed, cancel, pool };
     let log = arguments.log.zip(folder.as_deref()).map(|(_, folder)| Log::begin(folder, &mut screen));
     let learned = follow(&job.start(study), &b, &config, arguments.seed, &mut screen, log, &signals)?;
+    if let Some(folder) = &folder {
+        // What the page and the report compare with; they can do without it.
+        let _ = keep_known(folder, &learned.known);
+    }
     let failure = learned.failure(signals.caught());
     let saved = folder.as_deref().map(|folder| files::save(folder, &learned).map(|()| folder));
     conclude(&learned, failure, saved.transpose(), manners)

@@ -25,6 +25,9 @@ pub fn document(event: &Event<'_>, scale: f64) -> Option<Json> {
             },
             "iterations": iterations,
         }),
+        Event::SetBack { episode, start, failures, reached } => json!({
+            "event": "set_back", "episode": episode, "start": start, "failures": failures, "reached": reached,
+        }),
         Event::NotPlanned { episode, start, reason, instead } => json!({
             "event": "not_planned", "episode": episode, "start": start, "reason": reason, "instead": instead,
         }),
@@ -61,6 +64,10 @@ pub fn document(event: &Event<'_>, scale: f64) -> Option<Json> {
 /// What is unusual about an event, in words.
 pub fn warnings(task: &Task, event: &Event<'_>) -> Vec<String> {
     match event {
+        Event::SetBack { episode, failures, reached, .. } if *failures > 1 => vec![format!(
+            "episode {episode}: the last {failures} runs ended early, the last at t = {reached:.4}; \
+             this one stays nearer to what was measured"
+        )],
         Event::NotPlanned { episode, reason, instead, .. } => {
             vec![format!("episode {episode}: not planned, {instead} is used instead: {reason}")]
         }

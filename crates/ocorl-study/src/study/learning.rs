@@ -1,6 +1,6 @@
 //! The learner of a study, made again from its events.
 
-use super::event::{Created, Event, Row};
+use super::event::{Created, Event, Row, Status};
 use super::history::EpisodeHistory;
 use super::{Study, StudyError};
 use crate::plan_file::{Learning, PlanFile};
@@ -157,7 +157,9 @@ impl Study {
 pub fn executed_of(episode: &EpisodeHistory) -> Vec<Executed> {
     let leg = |start: usize| {
         let end = episode.ends().rev().find(|end| end.start == start);
-        let outcome = match end.and_then(|end| end.outcome.as_deref()) {
+        let failed = episode.closed.as_ref().filter(|closed| closed.status == Status::Failed);
+        let outcome = match end.and_then(|end| end.outcome.as_deref()).or(failed.map(|c| c.outcome.as_str()))
+        {
             None | Some("completed") => Outcome::Completed,
             Some(other) => Outcome::Reported { what: other.into() },
         };

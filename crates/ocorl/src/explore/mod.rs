@@ -16,6 +16,7 @@ mod dynamics;
 pub use cost::{Reward, Rewarded, Widened};
 pub use dynamics::{MeanModel, Optimistic};
 
+use crate::linalg::Points;
 use crate::model::StatisticalModel;
 use crate::random::Stream;
 use crate::system::{Bounds, Cost, Dynamics, Task};
@@ -102,8 +103,23 @@ impl Exploration {
 /// Share of the task's own cost that keeps pure exploration near the task, and bounded.
 const LEASH: f64 = 0.1;
 
-/// Price of ‖η‖² for a unit of time: where η makes no difference to the cost it is zero, and the planner's problem has a curvature.
+/// Price of ‖η‖² for a unit of time, in parts of the usual rate of the task's cost ([`cost_rate`]): where η makes no difference to the cost
+/// it is zero, and the planner's problem has a curvature.
 const EFFORT: f64 = 1e-6;
+
+/// The usual rate of a task's cost, by which whatever is added to the cost is scaled so that plans do not depend on the unit of cost: the
+/// median over `points` (x, u) of |c| + |c_T|/T. One if the cost is zero wherever the system was.
+pub fn cost_rate(task: &Task, times: &[f64], points: Points<'_>) -> f64 {
+    let mut rates = vec![0.0; points.len()];
+    task.cost.running(times, points, &mut rates);
+    for (i, rate) in rates.iter_mut().enumerate() {
+        let terminal = task.cost.terminal(task.horizon, &points.at(i)[..task.states.len()]);
+        *rate = rate.abs() + terminal.abs() / task.horizon;
+    }
+    rates.retain(|rate| *rate > 0.0 && rate.is_finite());
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or(1.0)
+}
 
 /// A problem for the planner: dynamics that a model imagines, a cost, and limits of all controls.
 #[derive(Clone)]
@@ -123,6 +139,25 @@ enum Source {
 }
 
 impl Imagined {
+    /// The plan that stays near what was measured: the mean model, and a penalty of `weight` for each unit of ‖σ/s‖ and of time.
+    pub fn near_data(model: &Arc<dyn StatisticalModel>, task: &Task, weight: f64) -> Self {
+        let penalty = Reward::Uncertainty(-weight);
+        Imagined {
+            source: Source::Mean(model.clone()),
+            cost: Arc::new(Rewarded::new(task.cost.clone(), model.clone(), &task.noise_std, penalty, 1.0)),
+            bounds: task.control_bounds.clone(),
+        }
+    }
+
+    /// With the price of η for a task whose cost has the usual rate `rate`.
+    #[must_use]
+    pub fn with_cost_rate(mut self, task: &Task, rate: f64) -> Self {
+        if let Source::Optimistic(_) = self.source {
+            self.cost = Arc::new(Widened::new(task.cost.clone(), task.states.len(), EFFORT * rate));
+        }
+        self
+    }
+
     /// The dynamics, as often as they are needed; always the same function.
     pub fn dynamics(&self) -> Box<dyn Dynamics> {
         match &self.source {

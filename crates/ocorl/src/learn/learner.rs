@@ -5,10 +5,10 @@ use super::memory::Followed;
 use super::planning::{Grid, Planned, Planning};
 use super::settings::{Observed, Settings, SettingsError, Time, TrackSettings};
 use super::timing::Timing;
-use super::{FirstControl, following};
+use super::{FirstControl, Setback, following, setback};
 use crate::event::{Event, Observer};
-use crate::explore::{Exploration, Imagined};
-use crate::linalg::Blocks;
+use crate::explore::{Exploration, Imagined, cost_rate};
+use crate::linalg::{Blocks, Points};
 use crate::measurements::Measurements;
 use crate::model::{self, GaussianProcess, Mean, ModelError, StatisticalModel};
 use crate::plan::Plan;
@@ -107,6 +107,8 @@ pub struct Learner {
     pub(super) last: Vec<Option<Plan>>,
     /// What each leg of the last proposal follows; none before the first.
     pub(super) followed: Option<Vec<Followed>>,
+    /// What is known of runs that ended early, for each start.
+    pub(super) setbacks: Vec<Option<Setback>>,
     /// Whether the model is as its last training left it.
     pub(super) fresh: bool,
 }
@@ -154,7 +156,8 @@ impl Learner {
         if settings.measured == Observed::States {
             task.noise_std = settings.derivative_noise(&task);
         }
-        let (last, data) = (vec![None; starts.len()], Measurements::new(settings.model_dims(&task)));
+        let (last, setbacks) = (vec![None; starts.len()], vec![None; starts.len()]);
+        let data = Measurements::new(settings.model_dims(&task));
         let states = Memory::new(&task, settings.states.clone());
         Ok(Learner {
             task,
@@ -168,6 +171,7 @@ impl Learner {
             episode: 0,
             last,
             followed: None,
+            setbacks,
             fresh: true,
         })
     }
@@ -217,8 +221,9 @@ impl Learner {
 
     /// A leg of episode 0, or of an episode that could not be planned.
     fn excite(&self, start: usize) -> Leg {
-        let (first, scale, safe) =
-            (self.first.clone(), self.settings.excitation.scale, self.task.safe_control.clone());
+        let set_back = self.setbacks[start];
+        let scale = self.settings.excitation.scale * set_back.map_or(1.0, |s| s.damping());
+        let (first, safe) = (self.first.clone(), self.task.safe_control.clone());
         let bounds = self.task.control_bounds.clone();
         let law = Law(move |t: f64, x: &[f64], u: &mut [f64]| {
             first(t, x, u);
@@ -231,7 +236,9 @@ impl Learner {
             let (policy, schedule) = holds.sample(&self.task, law);
             return self.leg(start, policy, schedule);
         }
-        let mut times = interior(self.task.horizon, self.settings.measurements);
+        let count = self.settings.measurements;
+        let mut times = interior(self.task.horizon, count - setback::early(set_back, count));
+        times.extend(setback::early_times(set_back, count));
         if self.settings.select.as_reference {
             let parts = self.settings.measurements + 1;
             times = (0..parts).map(|i| self.task.horizon * i as f64 / parts as f64).collect();
@@ -259,18 +266,29 @@ impl Learner {
         self.holds().map_or_else(|| self.model.clone(), |holds| holds.view(&self.model))
     }
 
-    /// What is imagined for the next episode.
-    fn imagined(&self, model: &Arc<dyn StatisticalModel>) -> Imagined {
+    /// What is imagined for the next episode from a start: what the settings say, or after a run that ended early the model near its data.
+    fn imagined(&self, model: &Arc<dyn StatisticalModel>, start: usize) -> Imagined {
+        if let Some(set_back) = self.setbacks[start] {
+            return Imagined::near_data(model, &self.task, set_back.weight);
+        }
         let stream = self.stream.child("plan").index(self.episode).child("sample");
-        self.settings.explore.imagine(model, &self.task, self.settings.bonus_weight, stream)
+        let imagined = self.settings.explore.imagine(model, &self.task, self.settings.bonus_weight, stream);
+        imagined.with_cost_rate(&self.task, self.cost_rate())
     }
 
-    /// Plans a leg. If no plan is found the last one is followed again, or the system is excited.
+    /// The usual rate of the cost where the system was.
+    fn cost_rate(&self) -> f64 {
+        let (all, width) = (self.data.points(), self.task.dims().point());
+        // In discrete time the length of the hold stands behind each point.
+        let points: Vec<f64> = (0..all.len()).flat_map(|i| &all.at(i)[..width]).copied().collect();
+        cost_rate(&self.task, self.data.times(), Points::new(&points, width))
+    }
+
+    /// Plans a leg. If no plan is found the last one is followed again, if it completed, or the system is excited.
     fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> Followed {
-        let (episode, explore, model) = (self.episode, self.settings.explore, self.view());
+        let (episode, model) = (self.episode, self.view());
         let stream = self.stream.child("plan").index(episode);
         let mean = Exploration::Mean.imagine(&model, &self.task, 0.0, stream);
-        let imagined = self.imagined(&model);
         let settings = &self.settings.plan;
         let planning = Planning {
             task: &self.task,
@@ -280,7 +298,20 @@ impl Learner {
             control_size: &self.control_size(),
             stream: stream.child("starts").index(start),
         };
-        match planning.solve(explore, &imagined, &mean, self.last[start].as_ref()) {
+        let last = self.last[start].as_ref();
+        let mut explore = self.settings.explore;
+        let mut set_back = self.setbacks[start];
+        if let Some(set_back) = &mut set_back {
+            let Setback { failures, reached, .. } = *set_back;
+            observer.observe(&Event::SetBack { episode, start, failures, reached });
+            explore = Exploration::Bonus;
+            if let Ok(Planned { plan, .. }) = planning.solve(Exploration::Mean, &mean, &mean, last) {
+                set_back.weight = set_back.weight(model.as_ref(), &self.task, &plan);
+            }
+        }
+        self.setbacks[start] = set_back;
+        let imagined = self.imagined(&model, start);
+        match planning.solve(explore, &imagined, &mean, last) {
             Ok(Planned { plan, mean_cost, iterations }) => {
                 let (planned_cost, outcome) = (plan.cost, plan.outcome);
                 observer.observe(&Event::Planned {
@@ -296,7 +327,7 @@ impl Learner {
             }
             Err(error) => {
                 let fits = |p: &Plan| p.controls.size() == imagined.bounds.dim();
-                let last = self.last[start].as_ref().is_some_and(fits);
+                let last = set_back.is_none() && self.last[start].as_ref().is_some_and(fits);
                 let instead = if last { "the last plan" } else { "the control of the first episode" };
                 let reason = error.to_string();
                 observer.observe(&Event::NotPlanned { episode, start, reason: &reason, instead });
@@ -327,7 +358,7 @@ impl Learner {
 
     /// The leg from `start` that follows `plan`.
     fn follow(&self, start: usize, plan: Plan, mean_cost: f64) -> (Leg, Option<Intention>) {
-        let imagined = &self.imagined(&self.view());
+        let imagined = &self.imagined(&self.view(), start);
         let (planned_cost, controls) = (plan.cost, self.task.controls.len());
         let full = Reference::new(plan, imagined.dynamics().as_mut(), &self.task.angles);
         let reference = full.clone().with_controls(controls);
@@ -343,6 +374,7 @@ impl Learner {
                     model: &self.model,
                     data: &self.data,
                     initial_state: &self.starts[start],
+                    set_back: self.setbacks[start],
                 };
                 let schedule = timing.schedule(full, imagined, policy);
                 (policy(), schedule)
@@ -374,6 +406,7 @@ impl Learner {
                 outcome,
                 measurement_times: &measurement_times,
             });
+            self.setbacks[start] = Setback::after(self.setbacks[start], leg, self.task.horizon);
             for (r, derivative) in leg.readings.iter().filter_map(|r| Some((r, r.derivative.as_ref()?))) {
                 if let Err(error) = new.push(r.time, &r.state, &r.inputs(), derivative, &self.task.noise_std)
                 {

@@ -1,5 +1,6 @@
 //! The learner made again: what is written down with a proposal, so that another process can run it, and learn on from it, to the last bit.
 
+use super::Setback;
 use super::learner::{LearnError, Learner};
 use crate::linalg::Blocks;
 use crate::measurements::Measurements;
@@ -21,6 +22,9 @@ pub struct Memory {
     pub plans: Vec<Option<RememberedPlan>>,
     /// What each leg follows.
     pub followed: Vec<Followed>,
+    /// The runs that ended early, for each initial state; empty if none did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setbacks: Vec<Option<Setback>>,
     /// Whether it is enough to learn on from; what is learned from states alone is not: the ways between them are not in it.
     pub complete: bool,
 }
@@ -104,6 +108,11 @@ impl Learner {
             model,
             plans: self.last.iter().map(|p| p.as_ref().map(RememberedPlan::of)).collect(),
             followed: self.followed.clone()?,
+            setbacks: if self.setbacks.iter().any(Option::is_some) {
+                self.setbacks.clone()
+            } else {
+                Vec::new()
+            },
             complete: !self.states.is_used(),
         })
     }
@@ -112,7 +121,13 @@ impl Learner {
     pub fn recall_plans(&mut self, memory: &Memory) -> Result<(), LearnError> {
         self.last = self.plans(memory.plans.clone())?;
         self.followed = Some(memory.followed.clone());
+        self.setbacks = self.all_setbacks(&memory.setbacks);
         Ok(())
+    }
+
+    /// One for each initial state.
+    fn all_setbacks(&self, stored: &[Option<Setback>]) -> Vec<Option<Setback>> {
+        (0..self.starts.len()).map(|start| stored.get(start).copied().flatten()).collect()
     }
 
     /// Plans as they were before they were written down.
@@ -128,7 +143,7 @@ impl Learner {
 
     /// Becomes the learner that made a proposal; `self` must be new, with the same task, settings and stream.
     pub fn recall(&mut self, memory: Memory) -> Result<(), LearnError> {
-        let Memory { episode, data, model, plans, followed, complete: _ } = memory;
+        let Memory { episode, data, model, plans, followed, setbacks, complete: _ } = memory;
         if !data.is_sound() || data.dims() != self.data.dims() {
             return Err(LearnError::Memory("its data are not of this system"));
         }
@@ -142,6 +157,7 @@ impl Learner {
             self.model = again.into();
         }
         (self.episode, self.data, self.last, self.followed) = (episode, data, last, Some(followed));
+        self.setbacks = self.all_setbacks(&setbacks);
         self.fresh = true;
         Ok(())
     }

@@ -14,6 +14,7 @@
 //! | `memory` | the learner made again from what was written down of it |
 //! | `planning` | which searches make the plan of an episode |
 //! | `following` | the policy that follows it |
+//! | `setback` | what is planned after a run that ended early |
 //! | `timing` | the schedule of its measurements |
 //! | `discrete` | the variant in discrete time, with its equations |
 //! | `judge` | what an episode was worth, with the truth at hand |
@@ -25,6 +26,7 @@ mod judge;
 mod learner;
 mod memory;
 mod planning;
+mod setback;
 mod settings;
 mod timing;
 mod trial;
@@ -32,6 +34,7 @@ mod trial;
 pub use judge::{Judge, Record, Theory};
 pub use learner::{Intention, LearnError, Learner, Proposal};
 pub use memory::{Followed, Memory, RememberedPlan};
+pub use setback::Setback;
 pub use settings::{
     ConfidenceName, Excitation, Hallucinate, IntegratorName, KernelName, ModelSettings, Observed,
     PlanSettings, SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings, TrackerName,

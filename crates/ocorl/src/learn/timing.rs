@@ -1,5 +1,6 @@
 //! The schedule of an episode, by its settings.
 
+use super::setback::{self, Setback};
 use super::settings::{Hallucinate, Observed, Settings, Strategy};
 use crate::explore::{Imagined, MeanModel};
 use crate::linalg::Quadratization;
@@ -24,6 +25,8 @@ pub(super) struct Timing<'a> {
     pub(super) model: &'a Arc<dyn StatisticalModel>,
     pub(super) data: &'a Measurements,
     pub(super) initial_state: &'a [f64],
+    /// If the last run ended early, half of the measurements lie in the time that it reached.
+    pub(super) set_back: Option<Setback>,
 }
 
 impl Timing<'_> {
@@ -34,7 +37,7 @@ impl Timing<'_> {
         imagined: &Imagined,
         policy: impl Fn() -> Box<dyn Policy + Send>,
     ) -> Box<dyn Schedule> {
-        let (horizon, count) = (self.task.horizon, self.settings.measurements);
+        let (horizon, count) = (self.task.horizon, self.count());
         let select = &self.settings.select;
         let gains = plan.plan.gains.clone();
         let controls = self.task.controls.len();
@@ -65,6 +68,7 @@ impl Timing<'_> {
                 let intervals = self.intervals(&whole, &gains);
                 Box::new(RecedingHorizon::new(hallucination, self.model.clone(), horizon, intervals))
             }
+            Strategy::UncertaintyTrigger if self.set_back.is_some() => self.at(equidistant(horizon, count)),
             Strategy::Oracle => Box::new(Oracle::new(self.model.clone(), &self.task.noise_std, count)),
             Strategy::UncertaintyTrigger => {
                 let noise = &self.task.noise_std;
@@ -78,8 +82,16 @@ impl Timing<'_> {
         self.settings.measured == Observed::States
     }
 
+    /// How many measurements the strategy places: all, but for those in the time that the last run reached if it ended early.
+    fn count(&self) -> usize {
+        let all = self.settings.measurements;
+        let fixed = !matches!(self.settings.strategy, Strategy::Oracle | Strategy::RecedingHorizon);
+        all - if fixed { setback::early(self.set_back, all) } else { 0 }
+    }
+
     /// Fixed times; in the authors' way the beginning is measured too.
     fn at(&self, mut times: Vec<f64>) -> Box<dyn Schedule> {
+        times.extend(setback::early_times(self.set_back, self.settings.measurements));
         if self.settings.select.as_reference {
             times.push(0.0);
         }
@@ -91,7 +103,7 @@ impl Timing<'_> {
         let select = &self.settings.select;
         let mut joint = self.model.joint(candidates.points());
         // States tell of the way between them. If it is long it is not known, and they tell nothing: half of them keep the gaps small.
-        let all = self.settings.measurements;
+        let all = self.count();
         let count = if self.states() { all / 2 } else { all };
         let chosen = if self.settings.strategy == Strategy::MaxDeterminant {
             let square = |s: &f64| if select.noise { s * s } else { 0.0 };

@@ -5,7 +5,8 @@
 //! - Several starts: the parameters of last time, the kernel's own two starts, and seeded draws from the prior; the best end is kept.
 //!   A start that falls behind the best before it is given up.
 //! - Much data: every start is followed on a small random part of the data first; the best end and the curvature there are what the
-//!   search on the next larger part begins with, so that few evaluations (n³ each) see all data.
+//!   search on the next larger part begins with, so that few evaluations (n³ each) see all data. A part may mislead: on all data the
+//!   parameters of last time compete with what the parts found, and the best is kept.
 //! - Divided by the number of points, so that tolerances mean the same for any amount of data.
 
 use super::inputs::Inputs;
@@ -188,6 +189,9 @@ impl Search<'_> {
                 None => race(&mut objective, starts, &bounds, stop),
                 Some(hessian) => vec![refined(&mut objective, &ends, hessian, &bounds, stop)],
             };
+            if level == 0 && sizes.len() > 1 {
+                ends.extend(self.from_last(&mut objective, ends.first(), &bounds, stop));
+            }
             ends.retain(|end| end.status != Status::Failed);
             ends.sort_by(|a, b| a.value.total_cmp(&b.value));
             ends.truncate(2);
@@ -199,6 +203,23 @@ impl Search<'_> {
         let last = || self.group.last[..self.parameters.len()].to_vec();
         let failed = || Minimum::at(last(), f64::INFINITY, 0, Status::Failed);
         (ends.into_iter().next().unwrap_or_else(failed), evaluations)
+    }
+
+    /// The search on all data from the parameters of last time; none if that is where the search over the parts came to. It is given up when
+    /// it falls behind the `found` of the parts.
+    fn from_last(
+        &self,
+        objective: &mut Function<'_>,
+        found: Option<&Minimum>,
+        bounds: &[(f64, f64)],
+        stop: Stop,
+    ) -> Option<Minimum> {
+        let last = &self.group.last[..self.parameters.len()];
+        let rival = found.filter(|found| found.status != Status::Failed);
+        if rival.is_some_and(|found| distance(&found.point, last) <= SAME_OPTIMUM) {
+            return None;
+        }
+        Some(minimize_beside(objective, last, bounds, stop, rival))
     }
 
     /// On a part of the data, the neighbourhood of its optimum is enough.
@@ -242,6 +263,9 @@ impl Search<'_> {
     }
 }
 
+/// Parameters nearer to each other than this (in log space) lead to the same optimum.
+const SAME_OPTIMUM: f64 = 0.5;
+
 /// Follows one start after the other, each as long as it may end lower than the best before it.
 fn race(
     objective: &mut Function<'_>,
@@ -268,7 +292,7 @@ fn refined(
 ) -> Minimum {
     let mut gradient = vec![0.0; bounds.len()];
     let mut best = 0;
-    if ends.len() > 1 && distance(&ends[0].point, &ends[1].point) > 0.5 {
+    if ends.len() > 1 && distance(&ends[0].point, &ends[1].point) > SAME_OPTIMUM {
         let mut value = |i: usize| objective(&ends[i].point, &mut gradient).unwrap_or(f64::INFINITY);
         best = usize::from(value(1) < value(0));
     }
