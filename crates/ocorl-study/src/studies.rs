@@ -10,11 +10,12 @@ macro_rules! studies {
 }
 
 /// Names and texts.
-pub const STUDIES: [(&str, &str); 9] = studies![
+pub const STUDIES: [(&str, &str); 10] = studies![
     "table1",
     "strategies",
     "optimism",
     "measurements",
+    "total-measurements",
     "theory",
     "confidence",
     "exploration",
@@ -41,6 +42,7 @@ mod tests {
             assert!(!grid(name).unwrap().cells().is_empty(), "{name}");
         }
         assert_eq!(grid("table1").unwrap().cells().len(), 9 * 3 * 10);
+        assert_eq!(grid("total-measurements").unwrap().cells().len(), 9 * 5 * 3 * 3);
         assert!(grid("tabel1").unwrap_err().hint.is_some_and(|hint| hint.contains("'table1'")));
     }
 }
