@@ -373,6 +373,7 @@ impl Learner {
                 cost,
                 outcome,
                 measurement_times: &measurement_times,
+                synchronizations: &leg.synchronizations,
             });
             for (r, derivative) in leg.readings.iter().filter_map(|r| Some((r, r.derivative.as_ref()?))) {
                 if let Err(error) = new.push(r.time, &r.state, &r.inputs(), derivative, &self.task.noise_std)

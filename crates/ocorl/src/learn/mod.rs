@@ -26,6 +26,7 @@ mod learner;
 mod memory;
 mod planning;
 mod settings;
+mod spacing;
 mod timing;
 mod trial;
 
@@ -33,8 +34,9 @@ pub use judge::{Judge, Record, Theory};
 pub use learner::{Intention, LearnError, Learner, Proposal};
 pub use memory::{Followed, Memory, RememberedPlan};
 pub use settings::{
-    ConfidenceName, Excitation, Hallucinate, IntegratorName, KernelName, ModelSettings, Observed,
-    PlanSettings, SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings, TrackerName,
+    ConfidenceName, Excitation, Hallucinate, IntegratorName, IntervalLimit, KernelName, ModelSettings,
+    Observed, PlanSettings, SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings,
+    TrackerName,
 };
 pub use trial::{Episode, Trial};
 
