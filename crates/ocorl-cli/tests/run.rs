@@ -128,6 +128,12 @@ fn a_run_prints_a_row_an_episode_and_saves_everything_beside_itself() {
         read(&saved, "measurements.csv")
             .starts_with("episode,start,t,theta,omega,torque,theta_dot,omega_dot,chosen\n")
     );
+    // All times were known ahead, the one at the end of the horizon too, and that is where it is.
+    let chosen =
+        |label: &str| read(&saved, "measurements.csv").lines().filter(|l| l.ends_with(label)).count();
+    assert_eq!((chosen(",excitation"), chosen(",ahead"), chosen(",online")), (4, 8, 0));
+    let last = read(&saved, "measurements.csv").lines().last().unwrap_or_default().to_owned();
+    assert!(last.starts_with("2,0,10.0,"), "{last}");
     for name in ["costs.csv", "theory.csv", "trajectories.csv", "plans.csv", "measurements.csv"] {
         let table = read(&saved, name);
         let columns = |line: &str| line.split(',').count();

@@ -71,7 +71,7 @@ pub struct EpisodeRow {
     pub coverage_95: Option<f64>,
     /// I_N so far: ∫‖σ‖² dt, summed over the episodes.
     pub complexity: Option<f64>,
-    /// mₙ = ⌈T/Δₙ⌉ of the analysis, with slopes along the way for Lipschitz constants.
+    /// mₙ = ⌈T/Δₙ⌉ of the analysis, with slopes along the plan for Lipschitz constants.
     pub required: Option<usize>,
     /// How it ended.
     pub outcome: String,

@@ -289,6 +289,7 @@ fn record(history: &EpisodeHistory, executed: &[Executed]) -> Record {
         measurements: history.rows.len(),
         measurement_times: executed.iter().flat_map(|leg| &leg.readings).map(|r| r.time).collect(),
         synchronizations: Vec::new(),
+        reads: executed.iter().map(|leg| leg.readings.len()).sum(),
         confidence_scale: Vec::new(),
         information_gain: f64::NAN,
         total_information_gain: f64::NAN,

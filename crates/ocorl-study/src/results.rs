@@ -128,6 +128,10 @@ impl Results {
             .count("within_1_percent_from", rows.iter().map(|r| r.stays_within(0.01)))
             .count("episodes", rows.iter().map(|r| Some(r.episodes.len())))
             .count("measurements", rows.iter().map(|r| Some(r.episodes.iter().map(|e| e.measured).sum())))
+            .count(
+                "synchronizations",
+                rows.iter().map(|r| Some(r.episodes.iter().map(|e| e.synchronized).sum())),
+            )
             .text("outcome", rows.iter().map(|r| r.last().map(|row| row.outcome.as_str())))
             .text("failure", rows.iter().map(|r| r.failure.as_deref()))
             .text("version", rows.iter().map(|r| Some(r.version.as_str())))

@@ -46,7 +46,7 @@ impl Simulated {
         Ok(Simulated {
             plant,
             teller: Arc::new(Teller::begin(study.store().folder(), task.horizon)),
-            judge: Judge::new(task, truth.dynamics(), optimum),
+            judge: Judge::new(task, truth.dynamics(), study.created().settings.clone(), optimum),
             behind: if behind { Some(study.new_learner()?) } else { None },
             next: 0,
             study,

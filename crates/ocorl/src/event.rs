@@ -71,6 +71,8 @@ pub enum Event<'a> {
         outcome: &'a Outcome,
         /// When it was measured.
         measurement_times: &'a [f64],
+        /// When the state was read without learning from it.
+        synchronizations: &'a [f64],
     },
     /// A reading could not be learned from.
     Refused {

@@ -235,11 +235,14 @@ impl Measuring<'_> {
             if request.time > time + SAME_TIME * (1.0 + time.abs()) {
                 return request.time;
             }
+            // The clock of a run differs from the time that was asked for by rounding: what was asked for is what is written down.
+            let same = (request.time - time).abs() <= SAME_TIME * (1.0 + time.abs());
+            let at = if same { request.time } else { time };
             match request.purpose {
-                Purpose::Synchronize => self.synchronizations.push(time),
+                Purpose::Synchronize => self.synchronizations.push(at),
                 Purpose::Learn => {
                     let (state, control) = (state.to_vec(), self.control.clone());
-                    self.moments.push(Moment { time, state, control });
+                    self.moments.push(Moment { time: at, state, control });
                 }
             }
         }

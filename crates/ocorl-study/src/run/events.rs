@@ -32,13 +32,14 @@ pub fn document(event: &Event<'_>, scale: f64) -> Option<Json> {
             "event": "not_planned", "episode": episode, "start": start, "reason": reason, "instead": instead,
         }),
         Event::Proposed { episode } => json!({ "event": "proposed", "episode": episode }),
-        Event::Executed { episode, start, cost, outcome, measurement_times } => json!({
+        Event::Executed { episode, start, cost, outcome, measurement_times, synchronizations } => json!({
             "event": "executed",
             "episode": episode,
             "start": start,
             "cost": scale * cost,
             "outcome": outcome.to_string(),
             "measurement_times": measurement_times,
+            "synchronizations": synchronizations,
         }),
         Event::Refused { episode, start, reason } => {
             json!({ "event": "refused", "episode": episode, "start": start, "reason": reason })

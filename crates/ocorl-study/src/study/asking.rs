@@ -47,7 +47,7 @@ fn table(task: &Task, settings: &Settings, leg: &mut Leg, plan: Option<&Intentio
     );
     let measure_at = leg.schedule.known().to_vec();
     let rule = (measure_at.is_empty() && online)
-        .then(|| Rule { strategy: settings.strategy.name().into(), most: settings.measurements });
+        .then(|| Rule { strategy: settings.strategy.name().into(), most: settings.most_measurements() });
     let (start, initial_state) = (leg.start, leg.initial_state.clone());
     let Some(plan) = plan else {
         let mut table = excitation(task, leg);

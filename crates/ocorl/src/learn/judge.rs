@@ -1,6 +1,8 @@
 //! What an episode was worth: regret, coverage and the quantities of the paper's analysis, by somebody who knows the truth and only looks on.
 
 use super::learner::Proposal;
+use super::settings::Settings;
+use super::spacing::Spacing;
 use crate::linalg::{Blocks, Points, Quadratization};
 use crate::measurements::Measurements;
 use crate::model::{Posterior, Query, StatisticalModel};
@@ -30,6 +32,8 @@ pub struct Record {
     pub measurement_times: Vec<f64>,
     /// Times at which the state was read without learning from it.
     pub synchronizations: Vec<f64>,
+    /// All reads of the system in this episode: measurements, and looks at the state alone.
+    pub reads: usize,
     /// βₙ for each output, of the model the episode was planned with.
     pub confidence_scale: Vec<f64>,
     /// What its measurements told, all outputs together, in nats.
@@ -64,11 +68,19 @@ pub struct Theory {
     pub complexity: f64,
     /// I_N: the same summed over the episodes so far.
     pub total_complexity: f64,
-    /// Δₙ; none if σ is flat.
+    /// L_f that Δₙ follows from: like L_π and L_σ of Δₙ it must be known before the episode, so it is the largest slope along the plan
+    /// (or what `select.lipschitz` says), not along the executed trajectory.
+    pub interval_lipschitz_dynamics: f64,
+    /// L_π of Δₙ.
+    pub interval_lipschitz_policy: f64,
+    /// L_σ of Δₙ.
+    pub interval_lipschitz_std: f64,
+    /// Δₙ, by which `receding-horizon` measures; none if σ is flat.
     pub interval: Option<f64>,
     /// Γₙ(Δₙ)
     pub growth: f64,
-    /// mₙ = ⌈T/Δₙ⌉
+    /// mₙ = ⌈T/Δₙ⌉: what the analysis asks for, whatever was done. Of several initial states, for the one that asks for most; zero if a
+    /// slope is not a finite number.
     pub measurement_count: usize,
     /// ln of the bound on rₙ.
     pub log_regret_bound: f64,
@@ -92,6 +104,7 @@ const NORMAL_95: f64 = 1.959_963_984_540_054;
 pub struct Judge {
     task: Task,
     truth: Box<dyn Dynamics>,
+    settings: Settings,
     optimum: f64,
     cumulative_regret: f64,
     total_gain: f64,
@@ -104,11 +117,12 @@ pub struct Judge {
 const STRIDE: usize = 5;
 
 impl Judge {
-    /// With the true dynamics, and the cost of the best control (mean over the initial states).
-    pub fn new(task: Task, truth: Box<dyn Dynamics>, optimum: f64) -> Self {
+    /// With the true dynamics, what the learner was told, and the cost of the best control (mean over the initial states).
+    pub fn new(task: Task, truth: Box<dyn Dynamics>, settings: Settings, optimum: f64) -> Self {
         Judge {
             task,
             truth,
+            settings,
             optimum,
             cumulative_regret: 0.0,
             total_gain: 0.0,
@@ -137,6 +151,7 @@ impl Judge {
             self.along(proposal, executed, model)
         });
         let readings = executed.iter().flat_map(|e| &e.readings);
+        let reads = executed.iter().map(|e| e.readings.len() + e.synchronizations.len()).sum();
         let ends: Vec<String> = executed.iter().map(|e| e.outcome.to_string()).collect();
         Record {
             episode: proposal.episode,
@@ -148,6 +163,7 @@ impl Judge {
             measurements,
             measurement_times: readings.map(|r| r.time).collect(),
             synchronizations: executed.iter().flat_map(|e| e.synchronizations.clone()).collect(),
+            reads,
             confidence_scale: before.map_or(Vec::new(), |m| m.confidence_scale().to_vec()),
             information_gain,
             total_information_gain: self.total_gain,
@@ -200,6 +216,7 @@ impl Judge {
         let (mut squares, mut true_squares) = (vec![0.0; dims.state], vec![0.0; dims.state]);
         let (mut covered, mut covered_95, mut looked) = (0_u32, 0_u32, 0_u32);
         let mut steepest = Lipschitz { dynamics: 0.0, policy: 0.0, std: 0.0, cost: 0.0 };
+        let mut closest: Option<Spacing> = None;
         let beta = model.confidence_scale();
         for (leg, plan) in executed.iter().zip(&proposal.plans) {
             times.clear();
@@ -242,6 +259,11 @@ impl Judge {
                 std: steepest.std.max(slopes.std),
                 cost: steepest.cost.max(slopes.cost),
             };
+            if let Some(plan) = plan {
+                let select = &self.settings.select;
+                let new = Spacing::of(model, &self.task, select, &plan.plan, &mut self.posterior);
+                closest = Some(closest.filter(|c| c.count >= new.count).unwrap_or(new));
+            }
         }
         if looked == 0 {
             return None;
@@ -250,13 +272,22 @@ impl Judge {
         let uncertainty = squares.iter().zip(&true_squares).map(ratio).sum::<f64>() / dims.state as f64;
         let share = |count: u32| f64::from(count) / f64::from(looked);
         self.total_complexity += complexity;
-        let theory = self.theory(&steepest, beta, complexity, integrated);
+        let theory = self.theory(&steepest, closest, beta, complexity, integrated);
         Some(Along { uncertainty, coverage: share(covered), coverage_95: share(covered_95), theory })
     }
 
-    fn theory(&self, slopes: &Lipschitz, beta: &[f64], complexity: f64, integrated: f64) -> Theory {
+    /// `slopes` are those along the executed trajectories; Δₙ is that of the schedule, or follows from the same slopes if nothing was
+    /// planned.
+    fn theory(
+        &self,
+        slopes: &Lipschitz,
+        spacing: Option<Spacing>,
+        beta: &[f64],
+        complexity: f64,
+        integrated: f64,
+    ) -> Theory {
         let (beta, horizon) = (beta.iter().fold(0.0_f64, |m, b| m.max(*b)), self.task.horizon);
-        let interval = theory::interval(beta, slopes);
+        let spacing = spacing.unwrap_or_else(|| Spacing::from_constants(beta, *slopes, horizon));
         Theory {
             lipschitz_dynamics: slopes.dynamics,
             lipschitz_policy: slopes.policy,
@@ -264,9 +295,12 @@ impl Judge {
             lipschitz_cost: slopes.cost,
             complexity,
             total_complexity: self.total_complexity,
-            interval: interval.is_finite().then_some(interval),
-            growth: if interval.is_finite() { theory::growth(beta, slopes, interval) } else { 0.0 },
-            measurement_count: if interval > 0.0 { theory::measurement_count(horizon, interval) } else { 0 },
+            interval_lipschitz_dynamics: spacing.lipschitz.dynamics,
+            interval_lipschitz_policy: spacing.lipschitz.policy,
+            interval_lipschitz_std: spacing.lipschitz.std,
+            interval: (spacing.interval > 0.0 && spacing.interval.is_finite()).then_some(spacing.interval),
+            growth: spacing.growth(),
+            measurement_count: if spacing.interval > 0.0 { spacing.count } else { 0 },
             log_regret_bound: theory::log_instantaneous_bound(beta, slopes, horizon, integrated),
             log_cumulative_regret_bound: theory::log_regret_bound(
                 beta,

@@ -405,6 +405,7 @@ impl Learner {
                 cost,
                 outcome,
                 measurement_times: &measurement_times,
+                synchronizations: &leg.synchronizations,
             });
             self.setbacks[start] = Setback::after(self.setbacks[start], leg, self.task.horizon);
             for (r, derivative) in leg.readings.iter().filter_map(|r| Some((r, r.derivative.as_ref()?))) {

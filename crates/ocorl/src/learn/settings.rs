@@ -277,11 +277,26 @@ pub struct SelectSettings {
     pub noise: bool,
     /// (L_f, L_π, L_σ) of `receding-horizon`; none: the largest slopes along the plan.
     pub lipschitz: Option<[f64; 3]>,
-    /// Most intervals of `receding-horizon`; 0: M.
+    /// How many intervals `receding-horizon` has, one measurement and one look at the state in each: as many as the analysis asks for,
+    /// with or without M as their limit.
+    #[serde(default)]
+    pub intervals: IntervalLimit,
+    /// Most intervals of `receding-horizon`; 0: M with `intervals = "measurements"`, 1000 with `intervals = "analysis"`.
     pub max_intervals: usize,
     /// As the authors' program: nothing in the last hundredth (`equidistant`: tenth) of the horizon, one more measurement at its beginning,
     /// outputs in units of their spread, its first pick of `max-kernel-distance`.
     pub as_reference: bool,
+}
+
+/// What limits mₙ = ⌈T/Δₙ⌉, the number of intervals of `receding-horizon`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntervalLimit {
+    /// M: mₙ where the analysis asks for fewer, M where it asks for more. What all strategies are compared with.
+    #[default]
+    Measurements,
+    /// Nothing but a safety maximum: mₙ, hundreds in the first episodes. What the analysis is about.
+    Analysis,
 }
 
 /// Where an episode is expected to lead.
@@ -358,6 +373,7 @@ impl Settings {
                 hallucinate: Hallucinate::Plan,
                 noise: true,
                 lipschitz: None,
+                intervals: IntervalLimit::Measurements,
                 max_intervals: 0,
                 as_reference: false,
             },
@@ -434,7 +450,20 @@ impl Settings {
     }
 }
 
+/// Most intervals of `receding-horizon` if only the analysis limits them: the largest M there may be.
+const SAFETY_INTERVALS: usize = 1_000;
+
 impl Settings {
+    /// Measurements of an episode (and initial state) at most, looks at the state alone not counted: M, with `receding-horizon` the
+    /// limit of its intervals. `equidistant-growing` has its own rule.
+    pub fn most_measurements(&self) -> usize {
+        match (self.strategy, self.select.max_intervals, self.select.intervals) {
+            (Strategy::RecedingHorizon, 0, IntervalLimit::Analysis) => SAFETY_INTERVALS,
+            (Strategy::RecedingHorizon, most, _) if most > 0 => most,
+            _ => self.measurements,
+        }
+    }
+
     /// With measured states: the standard deviation that a mean derivative between two of M equidistant ones has.
     pub(super) fn derivative_noise(&self, task: &Task) -> Vec<f64> {
         let width = task.horizon / self.measurements as f64;

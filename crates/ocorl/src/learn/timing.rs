@@ -2,10 +2,10 @@
 
 use super::setback::{self, Setback};
 use super::settings::{Hallucinate, Observed, Settings, Strategy};
+use super::spacing::Spacing;
 use crate::explore::{Imagined, MeanModel};
-use crate::linalg::Quadratization;
 use crate::measurements::Measurements;
-use crate::model::{Posterior, Query, StatisticalModel};
+use crate::model::{Posterior, StatisticalModel};
 use crate::plan::{Plan, uniform_grid};
 use crate::select::{
     Candidates, FirstPick, Hallucination, Oracle, RecedingHorizon, Schedule, Times, UncertaintyTrigger,
@@ -13,7 +13,6 @@ use crate::select::{
 };
 use crate::simulate::{Experiment, Policy, Simulator};
 use crate::system::Task;
-use crate::theory::{self, Lipschitz};
 use crate::track::Reference;
 use std::sync::Arc;
 
@@ -39,11 +38,12 @@ impl Timing<'_> {
     ) -> Box<dyn Schedule> {
         let (horizon, count) = (self.task.horizon, self.count());
         let select = &self.settings.select;
-        let gains = plan.plan.gains.clone();
         let controls = self.task.controls.len();
         if self.states() && self.settings.strategy == Strategy::Equidistant {
             return self.at(along(&plan.plan, controls, self.settings.states.motion, count));
         }
+        let intervals =
+            if self.settings.strategy == Strategy::RecedingHorizon { self.intervals(&plan.plan) } else { 0 };
         let hallucination = Hallucination::new(plan, imagined.dynamics(), imagined.bounds.clone(), controls);
         let candidates = || match select.hallucinate {
             Hallucinate::Plan => hallucination.whole(select.candidates),
@@ -64,8 +64,6 @@ impl Timing<'_> {
                 self.at(self.greedy(&candidates))
             }
             Strategy::RecedingHorizon => {
-                let whole = hallucination.whole(select.candidates);
-                let intervals = self.intervals(&whole, &gains);
                 Box::new(RecedingHorizon::new(hallucination, self.model.clone(), horizon, intervals))
             }
             Strategy::UncertaintyTrigger if self.set_back.is_some() => self.at(equidistant(horizon, count)),
@@ -139,22 +137,11 @@ impl Timing<'_> {
             .collect()
     }
 
-    /// mₙ = ⌈T/Δₙ⌉ intervals of the receding-horizon strategy, M at most.
-    fn intervals(&self, candidates: &Candidates, gains: &crate::linalg::Blocks) -> usize {
+    /// Intervals of the receding-horizon strategy: mₙ = ⌈T/Δₙ⌉ of the analysis, within what the settings allow.
+    fn intervals(&self, plan: &Plan) -> usize {
         let select = &self.settings.select;
-        let beta = self.model.confidence_scale().iter().fold(0.0_f64, |m, b| m.max(*b));
-        let lipschitz = if let Some([dynamics, policy, std]) = select.lipschitz {
-            Lipschitz { dynamics, policy, std, cost: 0.0 }
-        } else {
-            let mut posterior = Posterior::default();
-            self.model.posterior(candidates.points(), Query::All, &mut posterior);
-            let controls = gains.size() / self.task.states.len();
-            Lipschitz::estimate(&posterior, gains, controls, &Quadratization::default())
-        };
-        let most = if select.max_intervals > 0 { select.max_intervals } else { self.settings.measurements };
-        let interval = theory::interval(beta, &lipschitz);
-        // Slopes that are not numbers ask for as many as there may be.
-        if interval > 0.0 { theory::measurement_count(self.task.horizon, interval).min(most) } else { most }
+        let spacing = Spacing::of(self.model.as_ref(), self.task, select, plan, &mut Posterior::default());
+        spacing.count.min(self.settings.most_measurements())
     }
 
     /// The law on the mean model, as the authors' program hallucinates.

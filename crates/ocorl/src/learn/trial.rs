@@ -61,9 +61,15 @@ impl Trial {
         let prior = benchmark.prior_dynamics().map_or(Mean::Zero, |known| Mean::Physics(Physics::new(known)));
         let noise = settings.states.noise_std(task.states.len());
         Ok(Trial {
-            learner: Learner::with_prior(task.clone(), first, settings, stream.child("learner"), prior)?,
+            learner: Learner::with_prior(
+                task.clone(),
+                first,
+                settings.clone(),
+                stream.child("learner"),
+                prior,
+            )?,
             plant: SimulatedPlant::new(task.clone(), benchmark.dynamics(), stream).with_state_noise(noise),
-            judge: Judge::new(task, benchmark.dynamics(), optimum),
+            judge: Judge::new(task, benchmark.dynamics(), settings, optimum),
             episodes,
         })
     }

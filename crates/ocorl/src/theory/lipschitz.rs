@@ -26,11 +26,13 @@ impl Lipschitz {
     /// them) and of the running cost. The true constants are at least that, up to the difference of μ and f; nothing says how
     /// much greater they are away from the trajectory.
     ///
+    /// The policy has `controls` controls. What a plan has behind them is hallucinated: it is never applied, and its gains do not count.
+    ///
     /// `posterior` must have both Jacobians ([`Query::All`](crate::model::Query::All)).
     pub fn estimate(posterior: &Posterior, gains: &Blocks, controls: usize, cost: &Quadratization) -> Self {
         Lipschitz {
             dynamics: largest_jacobian_norm(&posterior.mean),
-            policy: largest_gain_norm(gains, controls),
+            policy: largest_gain_norm(gains, controls, posterior.mean.value.size()),
             std: largest_jacobian_norm(&posterior.std),
             cost: largest_gradient_norm(cost),
         }
@@ -44,9 +46,12 @@ pub fn largest_jacobian_norm(f: &Linearization) -> f64 {
     largest(f.jacobian.iter().map(|j| spectral_norm(j, f.value.size())))
 }
 
-/// The greatest operator norm ‖∂u/∂x‖₂ over blocks of `controls` gradients each; zero without blocks.
-pub fn largest_gain_norm(gains: &Blocks, controls: usize) -> f64 {
-    largest(gains.iter().map(|g| spectral_norm(g, controls)))
+/// The greatest operator norm ‖∂u/∂x‖₂ of the first `controls` controls, over blocks of gradients with respect to `states` states; zero
+/// without blocks. Gradients behind those of the first controls do not count.
+pub fn largest_gain_norm(gains: &Blocks, controls: usize, states: usize) -> f64 {
+    let first = controls * states;
+    assert!(gains.is_empty() || gains.size() >= first, "gains of {} numbers, not {first}", gains.size());
+    largest(gains.iter().map(|g| spectral_norm(&g[..first], controls)))
 }
 
 /// The greatest ‖∇c‖₂ over the points; zero without points.

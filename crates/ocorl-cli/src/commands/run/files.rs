@@ -6,14 +6,14 @@
 //! | `costs.csv`, `theory.csv` | one row an episode |
 //! | `trajectories.csv` | what was done, at 201 moments of each run |
 //! | `plans.csv` | what was to be done, at the nodes of each plan; a control holds until the next node |
-//! | `measurements.csv` | what was measured (in discrete time mean derivatives over the holds that begin at t), and when the moment was chosen: `ahead` with the plan, `online` on the way, or not at all (`excitation`) |
+//! | `measurements.csv` | what was measured (in discrete time mean derivatives over the holds that begin at t), and when the moment was chosen: `ahead` with the plan, `online` on the way, `afterwards` (oracle), or not at all (`excitation`) |
 //! | `report.html`, `report.json` | all of it on one page, and the numbers behind its figures |
 //! | `cost.svg`, `phase.svg` | cost and regret by episode; some episodes in the plane of two states |
 
 use super::answer::Learned;
 use crate::errors::Failure;
 use crate::terminal::json;
-use ocorl::learn::Record;
+use ocorl::learn::{Record, Strategy};
 use ocorl::system::Quantity;
 use ocorl_study::store::Access;
 use ocorl_study::study::Study;
@@ -85,7 +85,7 @@ fn columns(first: &[&str], learned: &Learned<'_>, last: impl IntoIterator<Item =
 
 fn costs(learned: &Learned<'_>) -> String {
     type Column = (&'static str, fn(&Record) -> String);
-    let scalars: [Column; 11] = [
+    let scalars: [Column; 13] = [
         ("episode", |r| r.episode.to_string()),
         ("cost", |r| number(r.cost)),
         ("regret", |r| number(r.regret)),
@@ -93,6 +93,8 @@ fn costs(learned: &Learned<'_>) -> String {
         ("planned_cost", |r| number(r.planned_cost)),
         ("mean_cost", |r| number(r.mean_cost)),
         ("measurements", |r| r.measurements.to_string()),
+        ("measured", |r| r.measurement_times.len().to_string()),
+        ("synchronized", |r| r.synchronizations.len().to_string()),
         ("information_gain", |r| number(r.information_gain)),
         ("total_information_gain", |r| number(r.total_information_gain)),
         ("uncertainty", |r| number(r.uncertainty)),
@@ -113,7 +115,7 @@ fn costs(learned: &Learned<'_>) -> String {
 
 fn theory(learned: &Learned<'_>) -> String {
     let columns = "episode,lipschitz_dynamics,lipschitz_policy,lipschitz_std,lipschitz_cost,complexity,\
-                   total_complexity,interval,growth,measurement_count,log_regret_bound,log_cumulative_regret_bound";
+                   total_complexity,interval_lipschitz_dynamics,interval_lipschitz_policy,interval_lipschitz_std,interval,growth,measurement_count,log_regret_bound,log_cumulative_regret_bound";
     let mut csv = Csv::new(&[columns.into()]);
     for record in learned.episodes.iter().map(|e| &e.record) {
         let Some(t) = &record.theory else { continue };
@@ -125,6 +127,9 @@ fn theory(learned: &Learned<'_>) -> String {
             t.lipschitz_cost,
             t.complexity,
             t.total_complexity,
+            t.interval_lipschitz_dynamics,
+            t.interval_lipschitz_policy,
+            t.interval_lipschitz_std,
         ];
         let middle = [number(t.interval), number(t.growth), t.measurement_count.to_string()];
         let after = [t.log_regret_bound, t.log_cumulative_regret_bound];
@@ -171,14 +176,15 @@ fn measurements(learned: &Learned<'_>) -> String {
     let derivatives = names(&learned.benchmark.task.states, "_dot");
     let mut csv =
         Csv::new(&columns(&["episode", "start", "t"], learned, derivatives.chain(["chosen".into()])));
+    let when = match learned.settings.strategy {
+        Strategy::RecedingHorizon | Strategy::UncertaintyTrigger => "online",
+        Strategy::Oracle => "afterwards",
+        _ => "ahead",
+    };
     for episode in &learned.episodes {
         for (start, (leg, intention)) in episode.executed.iter().zip(&episode.plans).enumerate() {
             for reading in &leg.readings {
-                let chosen = match intention {
-                    None => "excitation",
-                    Some(plan) if plan.measurement_times.contains(&reading.time) => "ahead",
-                    Some(_) => "online",
-                };
+                let chosen = if intention.is_none() { "excitation" } else { when };
                 let point = reading.state.iter().chain(&reading.control).copied();
                 // Where only states were measured there are none.
                 let derivative: Vec<String> = match &reading.derivative {
