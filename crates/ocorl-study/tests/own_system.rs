@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "counts of what was tried")]
 
+use ocorl::baseline::{self, BaselineSettings};
 use ocorl::learn::Trial;
 use ocorl::linalg::{Linearization, Points, Quadratization};
 use ocorl::model::Mean;
@@ -461,4 +462,29 @@ fn broken_files_are_refused_with_their_place() {
 fn a_hundred_thousand_broken_files_are_refused_with_their_place() {
     let (accepted, longest) = fuzz(100_000);
     println!("{accepted} of 100000 accepted, longest {longest:?}");
+}
+
+/// The known-model optimum does not depend on the seed, is no worse than what a hold can do, and is what collocation finds
+/// (studies/generality/optimum.csv).
+#[test]
+fn the_optimum_of_an_unconfirmed_system_is_the_least_of_several_searches() {
+    for (name, optimum) in [("reaction-wheel", 32.430_481), ("ball-and-beam", 0.776_505_5)] {
+        let path = format!("{}/../../studies/generality/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).expect("a file of the repository");
+        let system = System::parse(&text, &path).expect("a sound file");
+        let benchmark = system.truth.expect("equations");
+        for seed in 0..2 {
+            let settings = BaselineSettings { seed, ..BaselineSettings::default() };
+            let found = baseline::all(&benchmark, &settings).expect("an optimum");
+            let best = found.continuous.best().cost();
+            assert!((best / optimum - 1.0).abs() < 1e-3, "{name}, seed {seed}: {best} instead of {optimum}");
+            assert!(found.held.cost >= best, "{name}: a hold is cheaper than free control");
+            let evaluated = found.held_reference.plan.controls.len() == found.held.plan.controls.len();
+            assert!(
+                evaluated && found.held.cost < 1.2 * found.held_reference.cost,
+                "{name}: {}",
+                found.held.cost
+            );
+        }
+    }
 }

@@ -294,6 +294,10 @@ pub fn held(
     };
     let problem = Problem { transcription, ..Problem::of(task, &times) };
     let mut starts: Vec<Start> = seeds.iter().map(|plan| plan.resampled(&times)).collect();
+    if benchmark.published.is_none() {
+        // Controls alone lead an unstable system away from the plan they come from: its states are taken along.
+        starts.extend(seeds.iter().map(|plan| plan.refined(&times, 2)));
+    }
     let stream = Stream::root(settings.seed).child("held").child(&benchmark.name);
     starts.extend(Start::around(&task.safe_control, 0.3, 4, holds, &stream));
     // A short search from every start, a long one from the best: starts that lead nowhere cost little.
@@ -303,7 +307,8 @@ pub fn held(
             .map_err(|source| no_plan(benchmark, source))
     };
     let best = search(&starts, 60)?;
-    let plan = search(&[Start { controls: best.controls, states: None }], 500)?;
+    let states = benchmark.published.is_none().then(|| best.states.clone());
+    let plan = search(&[Start { controls: best.controls, states }], 500)?;
     let evaluate = |plan: &Plan| run(benchmark, &mut Hold::new(plan, LadderSettings::of(task)));
     let mut held = Held { cost: evaluate(&plan)?.cost(), plan };
     // A search may end above where it could have begun: holds that are known already count as they are.

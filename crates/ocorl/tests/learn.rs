@@ -273,6 +273,122 @@ fn a_run_that_ends_early_or_at_an_infinite_cost_counts_as_far_as_it_went() {
     assert!(learner.data().len() >= 6, "{}", learner.data().len());
 }
 
+/// A run that ends before its first measurement is not made again: the next one is another, is measured earlier, and teaches something.
+#[test]
+fn a_run_that_failed_is_not_repeated_and_the_next_is_measured_early() {
+    let b = find("pendulum");
+    let stop = 0.04 * b.task.horizon;
+    let settings = Settings { episodes: 7, ..quick(&b) };
+    let mut learner = learner(&b, settings);
+    let mut plant = SimulatedPlant::new(b.task.clone(), b.dynamics(), Stream::root(0));
+    let (mut first_controls, mut counts): (Vec<f64>, Vec<usize>) = Default::default();
+    for episode in 0..7 {
+        let mut proposal = learner.propose(&mut ());
+        let mut executed: Vec<Executed> = proposal.legs.iter_mut().map(|leg| plant.run(leg)).collect();
+        if episode > 0 {
+            executed[0].readings.retain(|r| r.time < stop);
+            executed[0].outcome = Outcome::LimitHit { state: 0, time: stop };
+        }
+        first_controls.push(executed[0].trajectory.controls.at(0)[0]);
+        counts.push(executed[0].readings.len());
+        learner.observe(&executed, &mut ());
+    }
+    // Whoever halves the time that is measured comes below the time of the stop after a few failures.
+    assert!(counts[1..].iter().filter(|&&n| n >= 2).count() >= 3, "{counts:?}");
+    for pair in first_controls[1..].windows(2) {
+        assert_ne!(pair[0], pair[1], "two runs in a row begin alike: {first_controls:?}");
+    }
+}
+
+/// After a run that ended early the plan goes where the model knows more, and the more so the more runs failed.
+#[test]
+fn plans_stay_nearer_to_the_data_after_each_failure() {
+    let b = find("pendulum");
+    let mut learner = learner(&b, quick(&b));
+    let mut plant = SimulatedPlant::new(b.task.clone(), b.dynamics(), Stream::root(0));
+    let mut uncertainty = Vec::new();
+    let mut said = Vec::new();
+    for episode in 0..4 {
+        let mut watch = Watch(|event: &Event<'_>| {
+            if let Event::SetBack { failures, reached, .. } = event {
+                said.push((*failures, *reached));
+            }
+        });
+        let mut proposal = learner.propose(&mut watch);
+        if let Some(plan) = proposal.plans[0].as_ref() {
+            let nodes: Vec<f64> = (0..plan.plan.controls.len())
+                .flat_map(|k| [plan.plan.states.at(k), &plan.plan.controls.at(k)[..1]].concat())
+                .collect();
+            let mut posterior = ocorl::model::Posterior::default();
+            let query = ocorl::model::Query::MeanStd;
+            learner.model().posterior(Points::new(&nodes, 3), query, &mut posterior);
+            uncertainty.push(posterior.std.value.as_slice().iter().map(|s| s * s).sum::<f64>().sqrt());
+        }
+        let mut executed: Vec<Executed> = proposal.legs.iter_mut().map(|leg| plant.run(leg)).collect();
+        if episode > 0 {
+            // Nothing new is learned, so that only the number of failures differs.
+            executed[0].readings.clear();
+            executed[0].outcome = Outcome::Diverged { time: 1.0 };
+        }
+        learner.observe(&executed, &mut ());
+    }
+    let horizon = b.task.horizon;
+    assert_eq!(said, [(1, 0.125 * horizon), (2, 0.0625 * horizon)]);
+    assert!(uncertainty.windows(2).all(|u| u[1] < u[0]), "{uncertainty:?}");
+}
+
+/// The same task in another unit of cost is planned in the same way: what optimism adds to the cost is in parts of it.
+#[test]
+fn the_unit_of_cost_does_not_matter() {
+    struct Scaled(std::sync::Arc<dyn ocorl::system::Cost>, f64);
+    impl ocorl::system::Cost for Scaled {
+        fn dims(&self) -> Dims {
+            self.0.dims()
+        }
+        fn running(&self, times: &[f64], z: Points<'_>, out: &mut [f64]) {
+            self.0.running(times, z, out);
+            out.iter_mut().for_each(|c| *c *= self.1);
+        }
+        fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut ocorl::linalg::Quadratization) {
+            self.0.quadratize(times, z, out);
+            out.value.iter_mut().for_each(|c| *c *= self.1);
+            out.gradient.as_mut_slice().iter_mut().for_each(|c| *c *= self.1);
+            out.hessian.as_mut_slice().iter_mut().for_each(|c| *c *= self.1);
+        }
+        fn terminal(&self, time: f64, state: &[f64]) -> f64 {
+            self.1 * self.0.terminal(time, state)
+        }
+        fn quadratize_terminal(
+            &self,
+            time: f64,
+            x: &[f64],
+            gradient: &mut [f64],
+            hessian: &mut [f64],
+        ) -> f64 {
+            let value = self.0.quadratize_terminal(time, x, gradient, hessian);
+            gradient.iter_mut().chain(hessian).for_each(|c| *c *= self.1);
+            self.1 * value
+        }
+    }
+    let costs = |unit: f64| {
+        let mut b = find("pendulum");
+        b.task.cost = std::sync::Arc::new(Scaled(b.task.cost.clone(), unit));
+        let records = trial(&b, quick(&b), 0, 20.1602 * unit);
+        records.iter().map(|r| (r.cost / unit, r.planned_cost.unwrap_or(0.0) / unit)).collect::<Vec<_>>()
+    };
+    let usual = costs(1.0);
+    for unit in [1e-3, 1e6] {
+        for ((cost, planned), (other, other_planned)) in usual.iter().zip(costs(unit)) {
+            // The searches stop at other moments: hence not equal to the last digit.
+            assert!((cost / other - 1.0).abs() < 1e-3, "unit {unit}: {cost} and {other}");
+            assert!(
+                (planned - other_planned).abs() <= 1e-3 * planned,
+                "unit {unit}: {planned} and {other_planned}"
+            );
+        }
+    }
+}
+
 #[test]
 fn absurd_readings_never_panic() {
     let (learner, _) = through(|e| {

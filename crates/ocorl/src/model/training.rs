@@ -205,8 +205,8 @@ impl Search<'_> {
         (ends.into_iter().next().unwrap_or_else(failed), evaluations)
     }
 
-    /// The search on all data from the parameters of last time; none if that is where the search over the parts came to. It is given up when
-    /// it falls behind the `found` of the parts.
+    /// The search on all data from the parameters of last time, given up when it falls behind the `found` of the parts. None if the parts led
+    /// to the same optimum, and nearer to it.
     fn from_last(
         &self,
         objective: &mut Function<'_>,
@@ -216,8 +216,11 @@ impl Search<'_> {
     ) -> Option<Minimum> {
         let last = &self.group.last[..self.parameters.len()];
         let rival = found.filter(|found| found.status != Status::Failed);
-        if rival.is_some_and(|found| distance(&found.point, last) <= SAME_OPTIMUM) {
-            return None;
+        if let Some(found) = rival.filter(|found| distance(&found.point, last) <= SAME_OPTIMUM) {
+            let here = objective(last, &mut vec![0.0; last.len()]);
+            if !here.is_some_and(|here| here < found.value) {
+                return None;
+            }
         }
         Some(minimize_beside(objective, last, bounds, stop, rival))
     }

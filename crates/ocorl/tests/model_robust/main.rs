@@ -14,7 +14,7 @@ use ocorl::model::{
     Query, Settings, StatisticalModel, TrainingSettings, calibration_curve,
 };
 use ocorl::random::{Rng, Stream};
-use ocorl::system::Dynamics;
+use ocorl::system::{Benchmark, Dynamics};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -460,4 +460,36 @@ fn a_value_that_overflows_is_refused_however_it_comes() {
     let mut model = on_line(Settings::default(), &line(&base)).unwrap();
     refused(&mut model, |m| m.update(&line(&[(3.0, 1e300, 0.0)])));
     refused(&mut model, |m| m.update(&line(&[(3.0, 1e300, 0.0), (1.0, 1.0, 0.0)])));
+}
+
+/// From twice `first_part` inputs on the starts compete on random parts of the data. What was found before must not be lost by that: training
+/// again, whatever the parts, ends no lower on all data.
+#[test]
+fn training_in_parts_never_loses_what_it_had() {
+    let b = Benchmark::find("furuta-pendulum").expect("a benchmark");
+    let (mut rng, mut f) = (Stream::root(3).rng(), b.dynamics());
+    let mut data = Measurements::new(b.dims());
+    for i in 0..180 {
+        let z: Vec<f64> = (0..5).map(|k| [3.0, 3.0, 4.0, 4.0, 2.0][k] * rng.normal()).collect();
+        let mut derivative = [0.0; 4];
+        f.derivative(Points::single(&z), &mut derivative);
+        derivative.iter_mut().for_each(|d| *d += 0.1 * rng.normal());
+        data.push(f64::from(i), &z[..4], &z[4..], &derivative, &[0.1; 4]).expect("finite data");
+    }
+    let training = TrainingSettings { priors: false, restarts: 0, ..TrainingSettings::default() };
+    let settings = Settings { training, ..Settings::default() };
+    let mut model = GaussianProcess::for_task(&b.task, settings).expect("a sound model");
+    model.update(&data).expect("sound data");
+    let mut before: Option<Vec<f64>> = None;
+    for seed in 0..6 {
+        let report = model.train(Stream::root(seed)).expect("training");
+        let now: Vec<f64> = report.fits.iter().map(|fit| fit.log_likelihood).collect();
+        if let Some(before) = &before {
+            for (j, (now, before)) in now.iter().zip(before).enumerate() {
+                // A search that stops within its tolerance may be a little lower.
+                assert!(*now >= before - 0.01, "seed {seed}, output {j}: {now} after {before}");
+            }
+        }
+        before = Some(now);
+    }
 }
