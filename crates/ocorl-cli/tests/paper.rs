@@ -55,6 +55,11 @@ fn the_table_in_every_format_and_again_from_its_results() {
     assert_eq!(read("csv").lines().count(), 1 + 2 * 3);
     let rows: Vec<Value> = serde_json::from_str(&read("json")).expect("JSON");
     assert!(rows.iter().all(|row| row["seeds"] == 2 && row["failed"] == 0 && row["mean"].is_f64()));
+    // What the episodes on the way cost.
+    assert!(rows.iter().all(|row| row["aborted"].is_u64() && row["worst_cost"].is_f64()), "{rows:?}");
+    assert_eq!(printed.matches("Pendulum          max determinant ").count(), 1, "{printed}");
+    assert!(read("md").contains("| aborted episodes | worst episode | × optimum |"), "{}", read("md"));
+    assert!(read("tex").contains("Pendulum & max determinant & ") && read("tex").contains("$\\times$ optimum"));
     // From the files of the sweep the same table follows.
     for format in ["text", "markdown", "csv", "json", "latex"] {
         let (again, first) = (
@@ -100,6 +105,7 @@ fn every_figure_of_a_sweep_in_small() {
         ("strategies", "cancer-treatment", &["oracle", "best hold", "middle 60 %"][..]),
         ("optimism", "cancer-treatment", &["optimistic", "greedy (mean)", "max kernel distance"]),
         ("measurements", "cancer-treatment", &["M = 2", "M = 20", "equidistant"]),
+        ("total-measurements", "cancer-treatment", &["M = 1", "M = 10", "oracle", "1 % above the optimum"]),
         (
             "theory",
             "cancer-treatment,glucose-in-blood",
@@ -121,7 +127,13 @@ fn every_figure_of_a_sweep_in_small() {
     // The report of whatever is there.
     well(folder.path(), &["results", "--from", "sweeps", "--out", "report", "--quiet"]);
     let report = fs::read_to_string(folder.path().join("report/results.md")).expect("the report");
-    for heading in ["## Does optimism help?", "## What to plan for", "## Continuous against discrete time"] {
+    for heading in [
+        "## The paper's claims",
+        "## How many measurements in all?",
+        "## Does optimism help?",
+        "## What to plan for",
+        "## Continuous against discrete time",
+    ] {
         assert!(report.contains(heading), "{heading}");
     }
     assert!(

@@ -162,6 +162,11 @@ impl CellResult {
         let near = |row: &&EpisodeRow| row.regret <= limit && row.completed();
         self.episodes.iter().rev().take_while(near).last().map(|row| row.episode)
     }
+
+    /// Measurements of all episodes before this one: what its plan was made from.
+    pub fn measurements_before(&self, episode: usize) -> usize {
+        self.episodes.iter().filter(|row| row.episode < episode).map(|row| row.measured).sum()
+    }
 }
 
 /// A cell whose settings are known to make sense.

@@ -9,6 +9,8 @@
 //! | [`threads`] | cells on threads: panics, budgets |
 //! | [`sweep`] | a sweep on disk, which goes on after any stop |
 //! | [`results`] | what a sweep gave, as tidy files |
+//! | [`progress`] | learning progress: what the episodes before the last one cost |
+//! | [`claims`] | the paper's claims, each with a verdict from the results |
 //! | [`report`] | all studies in words |
 //! | [`table1`] | Table 1 of the paper beside ours |
 //! | [`portrait`] | one run looked at closely, with the model before each episode |
@@ -32,6 +34,7 @@
 //! Nothing here draws or prints.
 
 pub mod cell;
+pub mod claims;
 pub mod clock;
 pub mod config;
 pub mod control;
@@ -47,6 +50,8 @@ pub mod mistake;
 pub mod plan_file;
 pub mod portrait;
 pub mod price;
+pub mod progress;
+mod prose;
 pub mod report;
 pub mod results;
 pub mod rig;
@@ -59,6 +64,8 @@ pub mod study;
 pub mod sweep;
 pub mod system;
 pub mod table1;
+#[cfg(test)]
+mod testing;
 pub mod threads;
 pub mod tidy;
 pub mod trace;

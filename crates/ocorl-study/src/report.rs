@@ -1,13 +1,16 @@
 //! The report of all studies, in words: `docs/results.md`. Every number in it comes from the results; what it says of them is worked out here.
 
 use crate::cell::CellResult;
+use crate::claims::{NEAR, claims};
+use crate::progress::{Progress, measurements_until_within};
+use crate::prose::{bullet, listed, paragraph, percent};
 use crate::results::{Group, Results};
 use crate::statistics::{mean, median, sample_std};
 use crate::sweep::About;
 use crate::table1::{STRATEGIES, Table1};
 use crate::threads::Timing;
 use ocorl::system::{Benchmark, Text};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// A study with where it comes from.
@@ -22,20 +25,26 @@ pub struct Studied {
 
 /// The whole report, from the studies that are there. `figures` is where the pictures are, seen from the report.
 pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
-    let mut text = String::from(
-        "# Results\n\n\
-         Written by `ocorl results` from the data in `studies/results`; not by hand. Each study is a grid in `studies/`; its results are \
-         there as `results.csv` (a row a run) and `episodes.csv` (a row an episode). Costs are integrated exactly on the true system, to the \
-         end of the horizon, in the units of the paper's table. *Gap* is the final cost above the best continuous control of the known \
-         system. Regret is counted from episode 1 on: episode 0 only excites, and is the same for all.\n",
+    let mut text = String::from("# Results\n\n");
+    text += &paragraph(
+        "Written by `ocorl results` from the data in `studies/results`; not by hand. Each study is a grid in `studies/`; its results are there as \
+         `results.csv` (one row per run) and `episodes.csv` (one row per episode). Costs are integrated exactly on the true system, to the end \
+         of the horizon, in the units of the paper's table; an aborted episode is charged its last cost rate for the time that was left. The \
+         *optimum* is the cost of the best continuous control of the known system, a *gap* the share by which a cost is above it. Regret is \
+         counted from episode 1 on: episode 0 applies the excitation, and is the same for all.",
     );
+    let claims = claims(studies);
+    if !claims.is_empty() {
+        let _ = write!(text, "\n## The paper's claims\n\n{claims}");
+    }
     let image = |name: &str| format!("\n![{name}]({figures}/{name}.svg)\n");
     for section in SECTIONS {
         let Some(studied) = studies.get(section.study) else { continue };
-        let _ = write!(text, "\n## {}\n\n{}\n", section.title, section.question);
+        let _ = write!(text, "\n## {}\n\n{}", section.title, paragraph(section.question));
         text += &match section.study {
             "table1" => table(studied),
             "measurements" => fewer(&studied.results),
+            "total-measurements" => totals(&studied.results),
             _ if studied.results.systems().len() == 1 => one_system(&studied.results),
             _ => comparison(&studied.results),
         };
@@ -44,8 +53,10 @@ pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
         }
         text += &origin(section.study, studied);
     }
-    text += "\n## One run, looked at closely\n\n\
-             The pendulum, seed 0, made anew by `ocorl figure`: where bands hold (5 seeds), what the model says along lines, and its vector field.\n";
+    text += "\n## One run, looked at closely\n\n";
+    text += &paragraph(
+        "The pendulum, seed 0, made anew by `ocorl figure`: where confidence bands hold (5 seeds), model slices, and the learned vector field.",
+    );
     for name in ["calibration", "slices", "field"] {
         text += &image(name);
     }
@@ -60,18 +71,18 @@ struct Section {
     figures: &'static [&'static str],
 }
 
-const SECTIONS: [Section; 9] = [
+const SECTIONS: [Section; 10] = [
     Section {
         study: "table1",
         title: "Table 1 of the paper",
         question: "Nine systems, three ways to choose measurement times, the paper's numbers of episodes and measurements. The best of each \
-                   row is bold. *ZOH as printed* is computed as the authors' program does it; *exact ZOH* is the best hold.",
+                   row is bold. *Zero-order hold as printed* is computed as the authors' program does it; the *optimal zero-order hold* is exact.",
         figures: &["gaps", "regret"],
     },
     Section {
         study: "strategies",
         title: "When to measure",
-        question: "All strategies on the pendulum, with ten measurements an episode (`equidistant-growing`: n in episode n).",
+        question: "All strategies on the pendulum, with ten measurements per episode (`equidistant-growing`: n in episode n).",
         figures: &["strategies", "phase", "uncertainty"],
     },
     Section {
@@ -83,8 +94,16 @@ const SECTIONS: [Section; 9] = [
     Section {
         study: "measurements",
         title: "How few measurements are enough?",
-        question: "M measurements an episode, down to two; the number of episodes is the paper's.",
+        question: "M measurements per episode, down to two; the number of episodes is the paper's.",
         figures: &["measurements"],
+    },
+    Section {
+        study: "total-measurements",
+        title: "How many measurements in all?",
+        question: "Few measurements per episode or many: the total number of measurements, taken in all episodes before, from which on every episode \
+                   costs at most 1 % more than the optimum. Median over the seeds; – where that never happens within the paper's number of episodes. \
+                   The least of a system is bold.",
+        figures: &["total-measurements"],
     },
     Section {
         study: "theory",
@@ -113,14 +132,14 @@ const SECTIONS: [Section; 9] = [
         study: "reference",
         title: "The authors' settings and ours",
         question: "Their settings as far as there are settings for them (`--settings reference`): Euler steps, unit signal variance, the noise's \
-                   standard deviation for its variance, one start of training, one measurement more an episode.",
+                   standard deviation for its variance, one start of training, one measurement more per episode.",
         figures: &["reference"],
     },
     Section {
         study: "discrete",
         title: "Continuous against discrete time, both learned",
         question: "The paper compares with holds planned on the *true* model. Here the discrete-time model x⁺ = h(x, u, τ) is learned too, from as \
-                   many measurements at the same equidistant times; controls are held between them. No discrete learner can be better than the best hold.",
+                   many measurements at the same equidistant times; controls are held between them. No discrete learner can be better than the optimal zero-order hold.",
         figures: &["discrete"],
     },
 ];
@@ -130,11 +149,10 @@ fn table(studied: &Studied) -> String {
     let table = Table1::new(&studied.results);
     let (reached, all) = table.reached();
     let mut text = format!("\n{}\n", table.markdown());
-    let _ = writeln!(
-        text,
-        "- {reached} of {all} learned cells are at most what the paper prints (or within 0.3 % of the optimum, where it prints even its cost \
+    text += &bullet(&format!(
+        "{reached} of {all} learned cells are at most what the paper prints (or within 0.3 % of the optimum, where it prints even its cost \
          with the known model below the exact optimum: its explicit Euler steps and its cut cost integral err low there)."
-    );
+    ));
     let mut worse = Vec::new();
     let (mut nearest, mut beaten) = ([0; 3], 0);
     for row in &table.rows {
@@ -161,28 +179,38 @@ fn table(studied: &Studied) -> String {
     if worse.is_empty() {
         text += "- No cell is above the paper's print.\n";
     } else {
-        let _ = writeln!(text, "- Above the paper's print: {}.", worse.join("; "));
+        text += &bullet(&format!("Above the paper's print: {}.", worse.join("; ")));
     }
-    let _ = writeln!(
-        text,
-        "- Least mean of the row: max kernel distance {}, max determinant {}, equidistant {} times. An adaptive strategy is at least as good \
+    text += &bullet(&format!(
+        "Least mean of the row: max kernel distance {}, max determinant {}, equidistant {} times. An adaptive strategy is at least as good \
          as equidistant measurements on {beaten} of {} systems.",
         nearest[0],
         nearest[1],
         nearest[2],
         table.rows.len()
+    ));
+    let all = || table.rows.iter().flat_map(|row| &row.learned);
+    let diverged: usize = all().map(|l| l.diverged).sum();
+    let failed: usize = all().map(|l| l.failed).sum();
+    let aborted: usize = all().filter_map(|l| l.progress).map(|p| p.aborted).sum();
+    text += &bullet(&format!(
+        "Aborted episodes, the first ones aside: {aborted}; aborted last episodes: {diverged}; runs without a result: {failed}."
+    ));
+    text += &paces(studied);
+    text += "\n### Learning progress\n\n";
+    text += &paragraph(
+        "What the episodes on the way cost, from episode 1 on. *Aborted*: a state left its limits, or diverged. *Worst episode*: the highest \
+         cost of an episode of any seed. Medians are taken over the seeds; that of the last five episodes over these and the seeds.",
     );
-    let diverged: usize = table.rows.iter().flat_map(|row| &row.learned).map(|l| l.diverged).sum();
-    let failed: usize = table.rows.iter().flat_map(|row| &row.learned).map(|l| l.failed).sum();
-    let _ = writeln!(text, "- Last episodes that ended early: {diverged}; cells without a result: {failed}.");
-    text + &paces(studied)
+    let _ = write!(text, "\n{}", table.progress_markdown());
+    text
 }
 
 /// How near each system comes to its optimum, how soon, and what that takes.
 fn paces(studied: &Studied) -> String {
     let mut text = String::from(
-        "\n| System | strategy | gap, mean ± std | worst seed | stays within 1 % from episode (median) | cumulative regret, mean | CPU s a run |\n\
-         |---|---|---:|---:|---:|---:|---:|\n",
+        "\n| System | strategy | gap, mean ± std | worst seed | stays within 1 % from episode (median) | CPU s per run |\n\
+         |---|---|---:|---:|---:|---:|\n",
     );
     for group in studied.results.groups() {
         let Some(gaps) = Gaps::of(&group) else { continue };
@@ -190,13 +218,12 @@ fn paces(studied: &Studied) -> String {
             group.cells.iter().filter_map(|c| studied.timings.get(&c.cell.id())).map(|t| t.cpu).collect();
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} % | {} | {} | {} |",
+            "| {} | {} | {} | {} % | {} | {} |",
             title(&group.cell.system),
             group.cell.variant(),
             gaps.words(),
             signed(gaps.worst()),
             pace(&group),
-            amount(mean(&regrets(&group))),
             if times.is_empty() { "-".into() } else { format!("{:.1}", mean(&times)) },
         );
     }
@@ -236,8 +263,8 @@ fn regrets(group: &Group<'_>) -> Vec<f64> {
 /// One system: a row a variant.
 fn one_system(results: &Results) -> String {
     let mut text = String::from(
-        "\n| Variant | gap, mean ± std | cumulative regret, mean | stays within 1 % from episode (median) | measurements, all episodes |\n\
-         |---|---:|---:|---:|---:|\n",
+        "\n| Variant | gap, mean ± std | cumulative regret, mean | median | aborted episodes | stays within 1 % from episode (median) | measurements in all |\n\
+         |---|---:|---:|---:|---:|---:|---:|\n",
     );
     let groups = results.groups();
     let sums: Vec<f64> = groups.iter().map(|g| mean(&regrets(g))).collect();
@@ -248,10 +275,12 @@ fn one_system(results: &Results) -> String {
         let measured: usize = group.cells.first().map_or(0, |c| c.episodes.iter().map(|e| e.measured).sum());
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {measured} |",
+            "| {} | {} | {} | {} | {} | {} | {measured} |",
             group.cell.variant(),
             bold(gaps[i] <= least(&gaps), Gaps::of(group).map_or("-".into(), |g| g.words())),
             bold(sums[i] <= least(&sums), amount(sums[i])),
+            Progress::of(group).map_or("-".into(), |p| amount(p.cumulative_regret)),
+            Progress::of(group).map_or("-".into(), |p| format!("{} of {}", p.aborted, p.episodes)),
             pace(group),
         );
     }
@@ -290,7 +319,7 @@ fn comparison(results: &Results) -> String {
             let bold = |yes: bool, words: String| if yes { format!("**{words}**") } else { words };
             let words = group.as_ref().and_then(Gaps::of).map_or("-".into(), |g| g.words());
             let diverged = group.as_ref().map_or(0, |g| g.cells.iter().filter(|c| c.diverged()).count());
-            let flag = if diverged > 0 { format!(" ({diverged} diverged)") } else { String::new() };
+            let flag = if diverged > 0 { format!(" ({diverged} aborted)") } else { String::new() };
             let sum_words = if sums[i].is_finite() { amount(sums[i]) } else { "-".into() };
             let _ = write!(
                 text,
@@ -304,13 +333,14 @@ fn comparison(results: &Results) -> String {
     let _ = writeln!(text);
     let count = rows.len();
     for (i, name) in names.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "- {name}: least final gap on {} of {count} system{}, least cumulative regret on {}.",
+        let progress = rows.iter().filter_map(|(_, groups)| Progress::of(groups[i].as_ref()?));
+        let (aborted, all) = progress.fold((0, 0), |(bad, all), p| (bad + p.aborted, all + p.episodes));
+        text += &bullet(&format!(
+            "{name}: least final gap on {} of {count} system{}, least cumulative regret on {}; {aborted} of {all} episodes aborted.",
             best_gap[i],
             if count == 1 { "" } else { "s" },
             best_regret[i]
-        );
+        ));
     }
     text
 }
@@ -370,20 +400,171 @@ fn fewer(results: &Results) -> String {
     text
 }
 
+/// Measurements in all until the cost stays near the optimum, by system, strategy and M; and the least of all.
+fn totals(results: &Results) -> String {
+    let groups = results.groups();
+    let count = |g: &Group<'_>| g.setting("measurements")?.parse::<usize>().ok();
+    let strategy = |g: &Group<'_>| g.setting("strategy").unwrap_or_default();
+    let counts: BTreeSet<usize> = groups.iter().filter_map(count).collect();
+    let mut strategies: Vec<String> = Vec::new();
+    for name in groups.iter().map(strategy) {
+        if !strategies.contains(&name) {
+            strategies.push(name);
+        }
+    }
+    let mut text = String::from("\n| System | strategy |");
+    for m in &counts {
+        let _ = write!(text, " M = {m} |");
+    }
+    let _ = write!(text, "\n|---|---|{}\n", "---:|".repeat(counts.len()));
+    let mut most_frugal: Vec<String> = Vec::new();
+    for system in results.systems() {
+        let of_system: Vec<&Group<'_>> = groups.iter().filter(|g| g.cell.system == system).collect();
+        let total = |g: &&Group<'_>| measurements_until_within(g, NEAR);
+        let least = of_system.iter().filter_map(total).fold(f64::INFINITY, f64::min);
+        for name in &strategies {
+            let _ = write!(text, "| {} | {} |", title(system), name.replace('-', " "));
+            for m in &counts {
+                let cell = of_system.iter().find(|g| strategy(g) == *name && count(g) == Some(*m));
+                let words = match cell.and_then(total) {
+                    Some(value) if value <= least => format!("**{value:.0}**"),
+                    Some(value) => format!("{value:.0}"),
+                    None => "–".into(),
+                };
+                let _ = write!(text, " {words} |");
+            }
+            text.push('\n');
+        }
+        most_frugal.extend(frugal(&of_system));
+    }
+    text.push('\n');
+    text += &paragraph("With the fewest measurements per episode, in the median over the seeds:");
+    text.push('\n');
+    text + &most_frugal.concat()
+}
+
+/// What the strategies reach on a system with the least M.
+fn frugal(groups: &[&Group<'_>]) -> Option<String> {
+    let count = |g: &&&Group<'_>| g.setting("measurements")?.parse::<usize>().ok();
+    let m = groups.iter().filter_map(|g| count(&g)).min()?;
+    let mut words = Vec::new();
+    let mut measured = 0;
+    for group in groups.iter().filter(|g| count(g) == Some(m)) {
+        let gaps = group.gaps();
+        if !gaps.is_empty() {
+            let name = group.setting("strategy").unwrap_or_default().replace('-', " ");
+            words.push(format!("{} with {name}", percent(median(&gaps))));
+        }
+        // The last episode was planned from what was measured before it.
+        let before = |c: &&CellResult| c.last().map_or(0, |row| c.measurements_before(row.episode));
+        measured = measured.max(group.cells.iter().map(before).max().unwrap_or(0));
+    }
+    let system = title(&groups.first()?.cell.system);
+    let line = format!(
+        "{system}, M = {m}, after {measured} measurements: gap of the last episode {}.",
+        listed(&words)
+    );
+    (!words.is_empty()).then(|| bullet(&line))
+}
+
 /// Command, version, date, machine and processor time.
 fn origin(study: &str, studied: &Studied) -> String {
     let Some(about) = &studied.about else { return String::new() };
-    format!(
-        "\n<sub>`{}` · studies/{study}.toml · {} cells · version {} · {} · {} · {:.2} h of processor time</sub>\n",
+    let words = format!(
+        "<sub>`{}` · studies/{study}.toml · {} runs · version {} · {} · {} · {:.2} h of processor time</sub>",
         about.command,
         studied.results.cells.len(),
         about.version,
         about.date,
         about.machine,
         about.cpu_seconds / 3600.0,
-    )
+    );
+    format!("\n{}", paragraph(&words))
 }
 
 fn title(system: &str) -> Text {
     Benchmark::find(system).map_or_else(|_| system.to_owned().into(), |b| b.title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::run;
+
+    const DONE: &str = "completed";
+    const OUT: &str = "state 0 left its limits at t = 1.0";
+
+    fn studied(cells: Vec<CellResult>) -> Studied {
+        let about = About {
+            command: "ocorl sweep studies/total-measurements.toml --out studies/results/total-measurements --jobs 2".into(),
+            version: "0.1.0".into(),
+            date: "2026-11-18".into(),
+            machine: "some processor with a long name, 2 cores".into(),
+            cpu_seconds: 7200.0,
+        };
+        Studied { results: Results { cells }, about: Some(about), timings: BTreeMap::new() }
+    }
+
+    /// Two measurements per episode: near from episode 1, from episode 2, never.
+    fn totals_study() -> Studied {
+        let with = |strategy: &str, m: &str, seed: u64, last: &[(f64, &str); 2]| {
+            let set = [("measurements", m), ("strategy", strategy)];
+            run("pendulum", &set, seed, &[&[(300.0, DONE)], &last[..]].concat())
+        };
+        let (soon, late, never) =
+            ([(20.1, DONE), (20.1, DONE)], [(50.0, OUT), (20.1, DONE)], [(20.1, DONE), (20.1, OUT)]);
+        let mut cells = Vec::new();
+        for seed in 0..3 {
+            cells.push(with("oracle", "1", seed, &soon));
+            cells.push(with("oracle", "10", seed, if seed == 0 { &never } else { &late }));
+            cells.push(with("equidistant", "1", seed, if seed == 0 { &soon } else { &never }));
+        }
+        studied(cells)
+    }
+
+    #[test]
+    fn totals_are_medians_and_a_dash_where_most_seeds_never_get_there() {
+        let text = totals(&totals_study().results);
+        assert!(text.contains("| System | strategy | M = 1 | M = 10 |\n"), "{text}");
+        assert!(text.contains("| Pendulum | oracle | **2** | 4 |\n"), "{text}");
+        assert!(text.contains("| Pendulum | equidistant | – | – |\n"), "{text}");
+        let line = "- Pendulum, M = 1, after 4 measurements: gap of the last episode +0.500 % with oracle and +0.500 % with equidistant.";
+        let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(plain.contains(line), "{text}");
+    }
+
+    #[test]
+    fn lines_that_are_no_table_are_short() {
+        let table = ["max-kernel-distance", "max-determinant", "equidistant"].map(|strategy| {
+            run(
+                "pendulum",
+                &[("strategy", strategy)],
+                0,
+                &[(300.0, DONE), (50.0, OUT), (20.1, DONE), (20.1, DONE)],
+            )
+        });
+        let explore = ["optimistic", "mean"].map(|name| {
+            run(
+                "pendulum",
+                &[("explore", name)],
+                0,
+                &[(300.0, DONE), (50.0, OUT), (20.1, DONE), (20.1, DONE)],
+            )
+        });
+        let studies = [
+            ("table1".to_owned(), studied(table.into())),
+            ("exploration".to_owned(), studied(explore.into())),
+            ("total-measurements".to_owned(), totals_study()),
+        ];
+        let text = report(&studies.into(), "figures");
+        for line in text.lines().filter(|line| !line.starts_with('|')) {
+            assert!(line.chars().count() <= 120, "{line}");
+        }
+        for part in
+            ["## The paper's claims", "### Learning progress", "| 1 of 3 | 50.0 |", "![total-measurements]("]
+        {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(!text.contains("NaN"), "{text}");
+    }
 }

@@ -25,6 +25,10 @@ pub fn quantile(values: &[f64], p: f64) -> f64 {
     let low = place.floor() as usize;
     let (a, b) = (sorted[low], sorted[(low + 1).min(last)]);
     let t = place - low as f64;
+    // Also where the next value is infinite.
+    if t <= 0.0 {
+        return a;
+    }
     // As NumPy does, from the nearer end: exact at both.
     if t < 0.5 { a + (b - a) * t } else { b - (b - a) * (1.0 - t) }
 }
@@ -66,6 +70,7 @@ mod tests {
         assert!((quantile(&values[..4], 0.8) - 5.48).abs() < 1e-12);
         assert!(quantile(&[], 0.5).is_nan());
         assert_eq!(median(&[4.0]), 4.0);
+        assert_eq!(median(&[4.0, f64::INFINITY, 2.0]), 4.0);
     }
 
     #[test]

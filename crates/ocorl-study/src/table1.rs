@@ -1,6 +1,8 @@
 //! Table 1 of the paper beside ours: nine systems, what is possible with the true model, and what three measurement strategies learn.
 
 use crate::known::Known;
+use crate::progress::Progress;
+use crate::prose::{percent, three_digits};
 use crate::results::{Group, Results};
 use crate::statistics::{mean, sample_std};
 use crate::tidy::Tidy;
@@ -11,6 +13,19 @@ use std::fmt::Write;
 /// The strategies of the table, in its order.
 pub const STRATEGIES: [Strategy; 3] =
     [Strategy::MaxKernelDistance, Strategy::MaxDeterminant, Strategy::Equidistant];
+
+/// Heads of the columns of [`Table1::progress`].
+pub const PROGRESS: [&str; 9] = [
+    "System",
+    "strategy",
+    "aborted episodes",
+    "worst episode",
+    "× optimum",
+    "cumulative regret, median",
+    "× optimum",
+    "gap of the last episode, median",
+    "of the last five",
+];
 
 /// What the paper got with a strategy, if it tried it.
 pub fn published(row: &Published, strategy: Strategy) -> Option<PaperCell> {
@@ -53,6 +68,8 @@ pub struct Learned {
     pub diverged: usize,
     /// Cells without a result.
     pub failed: usize,
+    /// What the episodes on the way cost; none without results.
+    pub progress: Option<Progress>,
     /// What the paper got.
     pub paper: PaperCell,
 }
@@ -79,7 +96,7 @@ impl Learned {
             return if self.failed > 0 { format!("{} failed", self.failed) } else { "-".into() };
         }
         let mut text = format!("{:.3} {plus_minus} {:.3}", self.mean(), self.std());
-        for (count, what) in [(self.diverged, "diverged"), (self.failed, "failed")] {
+        for (count, what) in [(self.diverged, "aborted"), (self.failed, "failed")] {
             if count > 0 {
                 let _ = write!(text, " ({count} {what})");
             }
@@ -127,6 +144,7 @@ impl Table1 {
                     costs: group.map_or(Vec::new(), Group::final_costs),
                     diverged: cells.iter().filter(|cell| cell.diverged()).count(),
                     failed: cells.iter().filter(|cell| cell.failure.is_some()).count(),
+                    progress: group.and_then(Progress::of),
                     paper,
                 }
             };
@@ -183,7 +201,7 @@ impl Table1 {
     /// For documents.
     pub fn markdown(&self) -> String {
         let mut text = String::from(
-            "| System | Continuous OC: paper | ours | ZOH as printed: paper | ours | Exact ZOH: ours \
+            "| System | Optimum: paper | ours | Zero-order hold as printed: paper | ours | Optimal zero-order hold: ours \
              | Max kernel distance: paper | ours | Max determinant: paper | ours | Equidistant: paper | ours |\n",
         );
         let _ = writeln!(text, "|---|{}", "---:|".repeat(11));
@@ -197,13 +215,55 @@ impl Table1 {
     pub fn latex(&self) -> String {
         let mut text = String::from(
             "\\begin{tabular}{l|rr|rr|r|rr|rr|rr}\n\\hline\n\
-             System & \\multicolumn{2}{c|}{Continuous OC} & \\multicolumn{2}{c|}{ZOH as printed} & Exact ZOH \
+             System & \\multicolumn{2}{c|}{Optimum} & \\multicolumn{2}{c|}{ZOH as printed} & Optimal ZOH \
              & \\multicolumn{2}{c|}{Max kernel distance} & \\multicolumn{2}{c|}{Max determinant} \
              & \\multicolumn{2}{c}{Equidistant} \\\\\n & paper & ours & paper & ours & ours \
              & paper & ours & paper & ours & paper & ours \\\\\n\\hline\n",
         );
         for line in self.printed("$\\pm$", |best| format!("\\textbf{{{best}}}")) {
             let _ = writeln!(text, "{} \\\\", line.join(" & "));
+        }
+        text + "\\hline\n\\end{tabular}\n"
+    }
+
+    /// Learning progress, a line for each system and strategy that has results: the cells below [`PROGRESS`].
+    pub fn progress(&self) -> Vec<Vec<String>> {
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let Some(known) = row.known else { continue };
+            for (strategy, learned) in STRATEGIES.iter().zip(&row.learned) {
+                let Some(progress) = &learned.progress else { continue };
+                lines.push(vec![
+                    row.title.to_string(),
+                    strategy.name().replace('-', " "),
+                    format!("{} of {}", progress.aborted, progress.episodes),
+                    three_digits(progress.worst_cost),
+                    three_digits(progress.worst_cost / known.continuous),
+                    three_digits(progress.cumulative_regret),
+                    three_digits(progress.cumulative_regret / known.continuous),
+                    percent(known.percent_above(progress.last_cost)),
+                    percent(known.percent_above(progress.last_five_cost)),
+                ]);
+            }
+        }
+        lines
+    }
+
+    /// Learning progress for documents.
+    pub fn progress_markdown(&self) -> String {
+        let mut text = format!("| {} |\n|---|---|{}\n", PROGRESS.join(" | "), "---:|".repeat(7));
+        for line in self.progress() {
+            let _ = writeln!(text, "| {} |", line.join(" | "));
+        }
+        text
+    }
+
+    /// Learning progress for papers.
+    pub fn progress_latex(&self) -> String {
+        let head = PROGRESS.join(" & ").replace('×', "$\\times$");
+        let mut text = format!("\\begin{{tabular}}{{ll|r|rr|rr|rr}}\n\\hline\n{head} \\\\\n\\hline\n");
+        for line in self.progress() {
+            let _ = writeln!(text, "{} \\\\", line.join(" & ").replace('%', "\\%").replace('–', "--"));
         }
         text + "\\hline\n\\end{tabular}\n"
     }
@@ -224,6 +284,9 @@ impl Table1 {
             |of: fn(&Learned) -> f64| rows.iter().map(move |(.., l)| Some(of(l))).collect::<Vec<_>>();
         let count =
             |of: fn(&Learned) -> usize| rows.iter().map(move |(.., l)| Some(of(l))).collect::<Vec<_>>();
+        let progress = |of: fn(&Progress) -> f64| {
+            rows.iter().map(move |(.., l)| l.progress.as_ref().map(of)).collect::<Vec<_>>()
+        };
         Tidy::default()
             .text("system", rows.iter().map(|(r, ..)| Some(&*r.system)))
             .text("strategy", rows.iter().map(|(_, s, _)| Some(s.name())))
@@ -243,6 +306,12 @@ impl Table1 {
                 "reaches_paper",
                 rows.iter().map(|(r, _, l)| Some(if r.reaches_paper(l)? { "yes" } else { "no" })),
             )
+            .count("episodes", rows.iter().map(|(.., l)| Some(l.progress?.episodes)))
+            .count("aborted", rows.iter().map(|(.., l)| Some(l.progress?.aborted)))
+            .number("worst_cost", progress(|p| p.worst_cost))
+            .number("median_cumulative_regret", progress(|p| p.cumulative_regret))
+            .number("median_last", progress(|p| p.last_cost))
+            .number("median_last_five", progress(|p| p.last_five_cost))
     }
 }
 
@@ -307,13 +376,35 @@ mod tests {
         let table = table();
         let markdown = table.markdown();
         assert!(markdown.contains("| **20.250 ± 0.000** |"), "{markdown}");
-        assert!(markdown.contains("| 21.000 ± 1.414 (1 diverged) (1 failed) |"), "{markdown}");
+        assert!(markdown.contains("| 21.000 ± 1.414 (1 aborted) (1 failed) |"), "{markdown}");
         // The paper has two best ones.
         assert_eq!(markdown.matches("**20.20 ± 0.02**").count(), 2, "{markdown}");
         assert!(table.latex().contains("& \\textbf{20.250 $\\pm$ 0.000} \\\\"), "{}", table.latex());
         let csv = table.tidy().csv();
         assert_eq!(csv.lines().count(), 1 + 3);
-        assert!(csv.lines().nth(2).is_some_and(|line| line.ends_with(",2,1,1,no")), "{csv}");
+        assert!(csv.lines().nth(2).is_some_and(|line| line.contains(",2,1,1,no,")), "{csv}");
+    }
+
+    #[test]
+    fn the_episodes_before_the_last_have_a_table_of_their_own() {
+        let episodes =
+            [(900.0, "completed"), (50.0, "a limit was hit"), (20.2, "completed"), (20.1, "completed")];
+        let set = [("strategy", "max-determinant")];
+        let table =
+            Table1::new(&Results { cells: vec![crate::testing::run("pendulum", &set, 0, &episodes)] });
+        // Optimum 20: regret 30 + 0.2 + 0.1; the middle of the last five is 20.2.
+        let line = "| Pendulum | max determinant | 1 of 3 | 50.0 | 2.50 | 30.3 | 1.51 | +0.500 % | +1.00 % |";
+        let markdown = table.progress_markdown();
+        assert_eq!(markdown.lines().nth(2), Some(line), "{markdown}");
+        assert_eq!(markdown.lines().count(), 3, "strategies without results have no line: {markdown}");
+        assert!(
+            table.progress_latex().contains("& +0.500 \\% & +1.00 \\% \\\\"),
+            "{}",
+            table.progress_latex()
+        );
+        let csv = table.tidy().csv();
+        assert!(csv.lines().nth(2).is_some_and(|line| line.ends_with(",3,1,50.0,30.3,20.1,20.2")), "{csv}");
+        assert!(csv.lines().nth(1).is_some_and(|line| line.ends_with(",,,,,")), "{csv}");
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct Figure {
     pub panels: Vec<Panel>,
     /// Panels beside each other; 0 counts as 1.
     pub columns: usize,
+    /// Whether panels are nearly as high as wide, for many curves in each; else about half as high.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tall: bool,
 }
 
 impl Figure {
@@ -48,6 +51,12 @@ impl Figure {
     #[must_use]
     pub fn columns(self, columns: usize) -> Self {
         Self { columns, ..self }
+    }
+
+    /// Panels nearly as high as wide, for many curves in each.
+    #[must_use]
+    pub fn tall(self) -> Self {
+        Self { tall: true, ..self }
     }
 
     /// One panel more.

@@ -12,6 +12,7 @@ pub(crate) fn stroke(theme: &Theme, mark: &Mark, class: &str, path: &str) -> Str
         Color::Series(index) => (theme.series[index % theme.series.len()], index / theme.series.len()),
         Color::Muted => (theme.muted, 0),
     };
+    let color = &mixed(color, theme.background, mark.tint);
     let looks = match &mark.shape {
         Shape::Band { .. } => {
             format!("fill=\"{color}\" stroke=\"{color}\" stroke-width=\"0.5\" opacity=\"0.22\"")
@@ -39,6 +40,23 @@ pub(crate) fn stroke(theme: &Theme, mark: &Mark, class: &str, path: &str) -> Str
         }
     };
     format!("<path class=\"{class}\" {looks} d=\"{path}\"/>\n")
+}
+
+/// A colour with a share of another in it, both written `#rrggbb`; what is written otherwise stays as it is.
+fn mixed(color: &str, other: &str, share: f64) -> String {
+    let parts = |text: &str| {
+        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6 && digits.is_ascii())?;
+        let part = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+        Some([part(0)?, part(2)?, part(4)?])
+    };
+    match (parts(color), parts(other)) {
+        (Some(a), Some(b)) if share > 0.0 => {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two bytes")]
+            let mix = |i: usize| ((1.0 - share) * f64::from(a[i]) + share * f64::from(b[i])).round() as u8;
+            format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
+        }
+        _ => color.to_owned(),
+    }
 }
 
 /// The looks of a marker in `color`, set off from what is below it by a thin line in `edge`.
@@ -134,4 +152,17 @@ pub(crate) fn group(class: &str, x: f64, y: f64, content: &str) -> String {
 /// A coordinate, to a hundredth.
 pub(crate) fn num(v: f64) -> String {
     ((v * 100.0).round() / 100.0 + 0.0).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tint_lies_between_the_colour_and_the_background() {
+        assert_eq!(mixed("#0072b2", "#ffffff", 0.0), "#0072b2");
+        assert_eq!(mixed("#0072b2", "#ffffff", 1.0), "#ffffff");
+        assert_eq!(mixed("#000000", "#ff8000", 0.5), "#804000");
+        assert_eq!(mixed("teal", "#ffffff", 0.5), "teal");
+    }
 }

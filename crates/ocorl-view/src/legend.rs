@@ -16,7 +16,7 @@ pub(crate) type Entry<'a> = (&'a str, Vec<String>);
 /// One entry for each label, in the order in which they first appear.
 pub(crate) fn entries<'a>(marks: &'a [Mark], theme: &Theme) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
-    for mark in marks.iter().filter(|mark| !matches!(mark.shape, Shape::Note { .. })) {
+    for mark in marks.iter().filter(|mark| !mark.unlisted && !matches!(mark.shape, Shape::Note { .. })) {
         let Some(label) = mark.label.as_deref() else { continue };
         let sample = sample(mark, theme);
         match entries.iter_mut().find(|(known, _)| *known == label) {

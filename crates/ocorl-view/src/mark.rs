@@ -19,6 +19,17 @@ pub struct Mark {
     /// How its lines are dashed.
     #[serde(default)]
     pub dash: Dash,
+    /// How much of the background is mixed into its colour: 0 is the colour itself, 1 cannot be seen.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tint: f64,
+    /// Whether the legend leaves it out; the table of numbers has its label all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlisted: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// What a mark draws. Where lists differ in length the shorter counts.
@@ -271,11 +282,30 @@ impl Mark {
     pub fn dotted(self) -> Self {
         Self { dash: Dash::Dotted, ..self }
     }
+
+    /// Paler: a share of the background is mixed into its colour.
+    #[must_use]
+    pub fn tinted(self, share: f64) -> Self {
+        Self { tint: share.clamp(0.0, 1.0), ..self }
+    }
+
+    /// Without a line in the legend.
+    #[must_use]
+    pub fn unlisted(self) -> Self {
+        Self { unlisted: true, ..self }
+    }
 }
 
 impl From<Shape> for Mark {
     fn from(shape: Shape) -> Self {
-        Self { shape, label: None, color: Color::default(), dash: Dash::default() }
+        Self {
+            shape,
+            label: None,
+            color: Color::default(),
+            dash: Dash::default(),
+            tint: 0.0,
+            unlisted: false,
+        }
     }
 }
 

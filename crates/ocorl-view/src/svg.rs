@@ -90,7 +90,8 @@ impl<'a> Page<'a> {
         let columns = figure.columns.clamp(1, figure.panels.len().max(1));
         let cell = |width: f64| (width - 2.0 * MARGIN + GAP) / columns as f64 - GAP;
         let tallest = if figure.panels.len() > 1 { 240.0 } else { 380.0 };
-        let height = (0.5 * cell(wanted)).clamp(140.0, tallest);
+        let share = if figure.tall { 0.8 } else { 0.5 };
+        let height = (share * cell(wanted)).clamp(140.0, tallest);
         let plots: Vec<_> = figure.panels.iter().map(|panel| Plot::new(panel, theme, height)).collect();
         let gutter = plots.iter().map(Plot::gutter).fold(0.0, f64::max);
         let right = plots.iter().map(Plot::bar_room).fold(OVERHANG, f64::max);

@@ -63,6 +63,33 @@ fn equal_legends_are_drawn_once() {
 }
 
 #[test]
+fn a_mark_may_be_pale_and_left_out_of_the_legend() {
+    let line = || Mark::line([0.0, 1.0], [0.0, 1.0]).label("pale");
+    let drawn = svg(&one(line()));
+    assert!(drawn.contains(">pale</text>") && drawn.contains("stroke=\"#0072b2\""), "{drawn}");
+    let figure = one(line().tinted(0.5).unlisted());
+    let drawn = svg(&figure);
+    assert!(!drawn.contains(">pale</text>") && !drawn.contains("#0072b2"), "{drawn}");
+    assert!(drawn.contains("stroke=\"#80b9d9\""), "{drawn}");
+    assert!(figure.csv().contains(",pale,line,"), "its numbers have their name");
+    let back: Figure = serde_json::from_str(&serde_json::to_string(&figure).unwrap()).unwrap();
+    assert_eq!(svg(&back), drawn);
+}
+
+#[test]
+fn panels_may_be_tall() {
+    let panel = || Panel::new("", axis(), axis()).mark(Mark::line([0.0, 1.0], [0.0, 1.0]));
+    let figure = (0..3).fold(Figure::new("").columns(3), |figure, _| figure.panel(panel()));
+    let height = |figure: &Figure| {
+        let picture = svg(figure);
+        let end =
+            picture.split_once("viewBox=\"0 0 900 ").expect("its size").1.split_once('"').expect("its end").0;
+        end.parse::<f64>().expect("a height")
+    };
+    assert!((height(&figure.clone().tall()) - height(&figure) - (218.4 - 140.0)).abs() < 1.0);
+}
+
+#[test]
 fn hostile_words_stay_words() {
     let evil = "</text><script>alert(\"1\")</script>&'\u{0}\u{1b}\u{ffff}\n^2";
     let panel = Panel::new(evil, Axis::new(evil, evil), Axis::new(evil, "").log());

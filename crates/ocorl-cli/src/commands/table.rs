@@ -9,7 +9,7 @@ use crate::terminal::Answer;
 use ocorl_study::files::write_atomically;
 use ocorl_study::results::Results;
 use ocorl_study::studies;
-use ocorl_study::table1::Table1;
+use ocorl_study::table1::{PROGRESS, Table1};
 use std::path::PathBuf;
 
 /// What `--quick` selects.
@@ -70,10 +70,10 @@ impl Format {
     fn write(self, table: &Table1) -> String {
         match self {
             Format::Text => text(table),
-            Format::Markdown => table.markdown(),
+            Format::Markdown => format!("{}\n{}", table.markdown(), table.progress_markdown()),
             Format::Csv => table.tidy().csv(),
             Format::Json => table.tidy().json(),
-            Format::Latex => table.latex(),
+            Format::Latex => format!("{}\n{}", table.latex(), table.progress_latex()),
         }
     }
 }
@@ -129,9 +129,9 @@ fn text(table: &Table1) -> String {
     let columns = [Align::Left].into_iter().chain([Align::Right; 11]).collect::<Vec<_>>();
     let mut lines = Table::new(columns);
     for (first, title) in [
-        (1, "continuous OC"),
+        (1, "optimum"),
         (3, "ZOH as printed"),
-        (5, "exact"),
+        (5, "optimal"),
         (6, "max kernel distance"),
         (8, "max determinant"),
         (10, "equidistant"),
@@ -148,9 +148,32 @@ fn text(table: &Table1) -> String {
     let seeds =
         table.rows.iter().flat_map(|row| row.learned.iter().map(|l| l.costs.len())).max().unwrap_or(0);
     format!(
-        "{}\nFinal cost, mean +- standard deviation over {seeds} seed{}; * the least of a row.\n\
-         {reached} of {all} learned cells are at most the paper's (or within 0.3 % of the optimum, where it prints even known models below that).\n",
+        "{}\nZOH: zero-order hold. Final cost, mean +- standard deviation over {seeds} seed{}; * the least of a row.\n\
+         {reached} of {all} learned cells are at most the paper's (or within 0.3 % of the optimum, where it prints even known models below that).\n\
+         {}",
         lines.text(),
         if seeds == 1 { "" } else { "s" },
+        progress(table),
+    )
+}
+
+/// What the episodes on the way cost; nothing if there are none.
+fn progress(table: &Table1) -> String {
+    let rows = table.progress();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let columns = [Align::Left, Align::Left].into_iter().chain([Align::Right; PROGRESS.len() - 2]);
+    let mut lines = Table::new(columns.collect::<Vec<_>>());
+    for (first, title) in [(2, "aborted"), (3, "worst"), (5, "cumulative regret"), (7, "gap: last")] {
+        lines.group(first, title);
+    }
+    lines.row(["", "", "episodes", "episode", "x optimum", "median", "x optimum", "episode", "last five"]);
+    for row in rows {
+        lines.row(row);
+    }
+    format!(
+        "\n{}\nFrom episode 1 on. Aborted: a state left its limits, or diverged; worst: of all seeds; the others are medians.\n",
+        lines.text()
     )
 }

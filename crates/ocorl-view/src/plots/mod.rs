@@ -8,6 +8,7 @@
 //! | `strategies` | a sweep over strategies | cost above the optimum by episode |
 //! | `optimism` | a sweep over strategies and planners | the same, optimistic beside greedy |
 //! | `measurements` | a sweep over M | final cost by M, and by episode |
+//! | `total_measurements` | a sweep over M | gap to the optimum by the number of measurements so far |
 //! | `regret` | any sweep | cumulative regret with its exponent of growth |
 //! | `gaps` | any sweep | how far each system ends from its optimum: Table 1 as a picture |
 //! | `theory` | a sweep over strategies | regret, measurements taken and required, information gain and β |
@@ -33,6 +34,7 @@ mod run;
 mod slices;
 mod strategies;
 mod theory;
+mod total_measurements;
 mod uncertainty;
 
 pub use calibration::calibration;
@@ -50,4 +52,5 @@ pub use run::{Run, run_cost, run_phase};
 pub use slices::slices;
 pub use strategies::strategies;
 pub use theory::{information, theory};
+pub use total_measurements::total_measurements;
 pub use uncertainty::uncertainty;

@@ -5,7 +5,7 @@
 //! | `mod` | the description: sections of blocks |
 //! | `html`, `style` | the page: one file, nothing fetched, no script; its looks on screens, phones and paper |
 //! | `numerals` | numbers as a report writes them |
-//! | `sweep`, `sweep_figures`, `table1` | the report of a sweep, its figures, and the paper's table in it |
+//! | `sweep`, `sweep_figures`, `progress`, `table1` | the report of a sweep, its figures, learning progress and the paper's table in it |
 //! | `study` | the report of a study |
 //!
 //! Who describes a report ([`sweep()`], [`study()`]) knows nothing of the page, and the page nothing of what it shows: names and reasons
@@ -13,6 +13,7 @@
 
 mod html;
 mod numerals;
+mod progress;
 mod study;
 mod style;
 mod sweep;

@@ -1,7 +1,7 @@
 //! The report of a sweep: what it came to, beside what is possible and what the paper got; every cell; where it comes from.
 
 use super::sweep_figures::figures;
-use super::{Block, Cell, Comparison, Document, Mood, Number, Section, Table, table1};
+use super::{Block, Cell, Comparison, Document, Mood, Number, Section, Table, progress, table1};
 use super::{amount, cost, percent, plus_minus};
 use crate::plots::naming::{Naming, title};
 use ocorl::learn::Strategy;
@@ -264,10 +264,11 @@ fn comparison(studied: &Studied) -> Section {
                   episode from which all are that near the optimum, over the seeds that are."
         .into();
     let about = "Cells that differ only in their seed are summed up in a row.";
-    Section::new("comparison", "Variants compared")
+    let section = Section::new("comparison", "Variants compared")
         .about(about)
         .block(Block::Table(baselines(results)))
-        .block(Block::Table(table))
+        .block(Block::Table(table));
+    progress::table(results, MOST_ROWS).into_iter().map(Block::Table).fold(section, Section::block)
 }
 
 /// What is possible with the true model, and what the paper prints of that.

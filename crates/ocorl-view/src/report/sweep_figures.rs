@@ -16,7 +16,7 @@ struct Shown {
     draw: fn(&Results) -> Figure,
 }
 
-const SHOWN: [Shown; 7] = [
+const SHOWN: [Shown; 8] = [
     Shown {
         id: "gaps",
         title: "Distance from the optimum",
@@ -46,6 +46,13 @@ const SHOWN: [Shown; 7] = [
         about: "Final cost by the number of measurements an episode, and the way there.",
         is_there: |results| learned(results) && varies(results, "measurements"),
         draw: plots::measurements,
+    },
+    Shown {
+        id: "total-measurements",
+        title: "How many measurements in all",
+        about: "Gap of each episode to the optimum against the number of measurements taken before it: few per episode, or many.",
+        is_there: |results| is_known(results) && learned(results) && varies(results, "measurements"),
+        draw: plots::total_measurements,
     },
     Shown {
         id: "regret",

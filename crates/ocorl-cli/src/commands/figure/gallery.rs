@@ -42,7 +42,7 @@ const fn run(name: &'static str, shows: &'static str, portraits: Portraits) -> S
 }
 
 /// All of them, the paper's first.
-pub(super) const GALLERY: [Subject; 16] = [
+pub(super) const GALLERY: [Subject; 17] = [
     sweep("strategies", "strategies", "cost by episode for every measurement strategy", plots::strategies),
     run(
         "phase",
@@ -57,6 +57,12 @@ pub(super) const GALLERY: [Subject; 16] = [
     ),
     sweep("optimism", "optimism", "optimistic against greedy planning, for each strategy", plots::optimism),
     sweep("measurements", "measurements", "cost against the number of measurements", plots::measurements),
+    sweep(
+        "total-measurements",
+        "total-measurements",
+        "cost against the total number of measurements",
+        plots::total_measurements,
+    ),
     run(
         "uncertainty",
         "uncertainty along the hallucinated trajectory, and the chosen times",
