@@ -33,7 +33,7 @@ pub use judge::{Judge, Record, Theory};
 pub use learner::{Intention, LearnError, Learner, Proposal};
 pub use memory::{Followed, Memory, RememberedPlan};
 pub use settings::{
-    ConfidenceName, Excitation, Hallucinate, IntegratorName, KernelName, ModelSettings, Observed,
+    ConfidenceName, Excitation, Hallucinate, IntegratorName, KernelName, ModelKind, ModelSettings, Observed,
     PlanSettings, SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings, TrackerName,
 };
 pub use trial::{Episode, Trial};
