@@ -134,7 +134,7 @@ fn rmse(model: &dyn StatisticalModel) -> [f64; 2] {
 fn it_learns_a_function_and_is_unsure_away_from_the_data() {
     let model = trained(200, EnsembleSettings::default());
     let error = rmse(&model);
-    // The spreads are 8.1 and 1.8, the noise 0.1 and 0.05; 0.187 and 0.064 when this was written.
+    // The spreads are 8.1 and 1.8, the noise 0.1 and 0.05.
     assert!(error[0] < 0.25 && error[1] < 0.09, "{error:?}");
     let mut at = Posterior::default();
     model.posterior(Points::new(&[0.0, 0.0, 0.0, 9.0, 6.0, 3.0], 3), Query::MeanStd, &mut at);
@@ -160,7 +160,7 @@ fn recalibration_brings_coverage_of_unseen_values_near_what_is_promised() {
     let (test, mut at) = (plane(2000, 55), Posterior::default());
     model.posterior(test.points(), Query::MeanStd, &mut at);
     for j in 0..2 {
-        // Against the function itself, so that noise does not hide a wrong σ, and without recalibration for comparison.
+        // Measured values, so that the bands are those of σ and noise together.
         let judged: Vec<Judged> = (0..test.len())
             .map(|i| Judged {
                 measured: test.derivatives().at(i)[j],
@@ -328,7 +328,6 @@ fn five_episodes_after_the_first_the_pendulum_swings_up() {
         let records = pendulum(seed, |_| {}).unwrap();
         let costs: Vec<f64> = records.iter().map(|r| r.cost).collect();
         let best = costs.iter().copied().fold(f64::INFINITY, f64::min);
-        // 0.2 % and 0.5 % above the optimum when this was written.
         assert!(best < 1.02 * OPTIMUM, "seed {seed}: {costs:?}");
         assert!(records.iter().all(|r| r.outcome == "completed"), "seed {seed}");
     }

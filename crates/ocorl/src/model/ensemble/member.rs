@@ -1,8 +1,11 @@
 //! One member of the ensemble: a trained network and a fixed random one, the prior function, added together.
 //!
 //! ```text
-//! f_m(e) = g(e; θ_m) + κ p_m(e),   p_m one hidden layer with random weights that are never trained
+//! f_m(e) = g(e; θ_m) + κ p_m(e),   p_m = Σ_h v_mh tanh(w_h·e + b_h),   Σ_m v_m = 0
 //! ```
+//!
+//! The w, b and v are random and never trained; all members share w and b. That the v_m cancel keeps the prior functions out of μ: they
+//! make the spread of the members and nothing else.
 //!
 //! Training makes the sum fit the data, whatever p_m is; away from the data nothing pulls the sums of different members together, so
 //! that their spread grows to that of the prior functions, κ times the spread of the data \[Osb18\].
@@ -69,18 +72,32 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Random networks; before any data f_m = κ p_m.
-    pub(super) fn new(shapes: Shapes, settings: &EnsembleSettings, stream: Stream) -> Self {
-        let mut rng = stream.child("prior").rng();
-        let mut prior = shapes.prior.random(PRIOR_GAIN, &mut rng);
+    /// All members with random networks; before any data f_m = κ p_m, whose mean over the members is zero.
+    pub(super) fn all(shapes: Shapes, settings: &EnsembleSettings, stream: Stream) -> Vec<Member> {
         let (columns, units) = (shapes.prior.features(), shapes.prior.hidden);
-        // tanh of a standard normal number has a mean square of 0.39.
-        let std = settings.prior / (0.39 * units as f64).sqrt();
-        for row in shapes.prior.output_layer(&mut prior).0.chunks_exact_mut(columns) {
-            row[..units].iter_mut().for_each(|v| *v = std * rng.normal());
-        }
-        let trained = shapes.trained.random(GAIN, &mut stream.child("weights").rng());
-        Member { shapes, trained, prior, stream }
+        let shared = shapes.prior.random(PRIOR_GAIN, &mut stream.child("prior").rng());
+        let count = settings.members as f64;
+        // tanh of these sums has a mean square of 0.6; centring takes 1/P of the variance away.
+        let std = settings.prior / (0.6 * units as f64 * (1.0 - 1.0 / count)).sqrt();
+        let draws = |m: usize| {
+            let mut rng = stream.child("prior").index(m).rng();
+            (0..shapes.prior.outputs * units).map(|_| std * rng.normal()).collect()
+        };
+        let weights: Vec<Vec<f64>> = (0..settings.members).map(draws).collect();
+        let member = |m: usize| {
+            let mut prior = shared.clone();
+            let rows = shapes.prior.output_layer(&mut prior).0.chunks_exact_mut(columns);
+            for (j, row) in rows.enumerate() {
+                for (h, v) in row[..units].iter_mut().enumerate() {
+                    let at = j * units + h;
+                    *v = weights[m][at] - weights.iter().map(|w| w[at]).sum::<f64>() / count;
+                }
+            }
+            let stream = stream.child("member").index(m);
+            let trained = shapes.trained.random(GAIN, &mut stream.child("weights").rng());
+            Member { shapes, trained, prior, stream }
+        };
+        (0..settings.members).map(member).collect()
     }
 
     /// f_m at `count` stored points (rows of `e`): a row for each output; with room in `gradients`, ∂f_m/∂e too: for each output a

@@ -57,7 +57,7 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Hidden units of a prior function.
-const PRIOR_UNITS: usize = 32;
+const PRIOR_UNITS: usize = 48;
 
 /// ε: the least spread of the members, in units of an output's spread in the data.
 const LEAST_SPREAD: f64 = 1e-4;
@@ -145,7 +145,7 @@ impl Ensemble {
         let state = State {
             mean: FittedMean::fit(&prior, Points::new(&[], dims.point()), &Blocks::zeros(dims.state, 0)),
             scaling: Scaling::identity(dims.state),
-            members: members(shapes, &settings, Stream::root(0).child("ensemble")),
+            members: Member::all(shapes, &settings, Stream::root(0).child("ensemble")),
             factors: vec![1.0; dims.state],
             space,
         };
@@ -236,11 +236,6 @@ impl Ensemble {
         kept.sort_unstable();
         (order, kept)
     }
-}
-
-/// All members, each from its own stream.
-fn members(shapes: Shapes, settings: &EnsembleSettings, stream: Stream) -> Vec<Member> {
-    (0..settings.members).map(|m| Member::new(shapes, settings, stream.child("member").index(m))).collect()
 }
 
 /// What some rows were measured to be against mean and spread of the members, in standardised units; the outputs of one row after those
@@ -386,7 +381,7 @@ impl StatisticalModel for Ensemble {
         let mut state = self.standardized(&self.data)?;
         let outputs = state.outputs();
         let shapes = Shapes::new(state.space.dim(), outputs, &self.settings);
-        state.members = members(shapes, &self.settings, stream);
+        state.members = Member::all(shapes, &self.settings, stream);
         let rows = state.rows(&self.data)?;
         let (held, kept) = self.split(rows.len(), stream);
         let fit = |members: &mut [Member], which: &[usize], search: Search| {
