@@ -59,7 +59,9 @@ fn the_table_in_every_format_and_again_from_its_results() {
     assert!(rows.iter().all(|row| row["aborted"].is_u64() && row["worst_cost"].is_f64()), "{rows:?}");
     assert_eq!(printed.matches("Pendulum          max determinant ").count(), 1, "{printed}");
     assert!(read("md").contains("| aborted episodes | worst episode | × optimum |"), "{}", read("md"));
-    assert!(read("tex").contains("Pendulum & max determinant & ") && read("tex").contains("$\\times$ optimum"));
+    assert!(
+        read("tex").contains("Pendulum & max determinant & ") && read("tex").contains("$\\times$ optimum")
+    );
     // From the files of the sweep the same table follows.
     for format in ["text", "markdown", "csv", "json", "latex"] {
         let (again, first) = (

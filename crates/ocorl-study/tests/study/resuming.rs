@@ -136,3 +136,35 @@ fn tables_follow_from_the_events_and_can_be_made_anew() {
         study.store().connection().query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     assert!(count == 5 && largest.is_finite());
 }
+
+#[test]
+fn an_ensemble_goes_on_in_many_sittings_as_in_one() {
+    let settings = || {
+        let mut settings = small(&system());
+        settings.episodes = 3;
+        settings.model.kind = ocorl::learn::ModelKind::Ensemble;
+        settings.model.ensemble.steps = 200;
+        settings
+    };
+    let create = |folder: &std::path::Path| {
+        Study::create(folder, &system(), settings(), 7, Prices::default()).unwrap()
+    };
+    let (one, many) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut whole = create(one.path());
+    for _ in 0..3 {
+        episode(&mut whole);
+    }
+    drop(create(many.path()));
+    for number in 0..3 {
+        let again = || Study::open(many.path(), Access::Write).unwrap();
+        let plan = again().ask(&mut ()).unwrap().unwrap();
+        // What was written down with a plan is the stream of the training, and no network.
+        let model = plan.learner.as_ref().unwrap().memory.model.as_ref();
+        assert_eq!(model.is_some(), number > 0);
+        assert!(model.is_none_or(|m| m.ensemble.is_some() && m.hyperparameters.is_empty()));
+        assert_eq!(again().ask(&mut ()).unwrap().unwrap().text(), plan.text());
+        again().tell(None, measure(&plan), "rig", Telling::Whole).unwrap();
+    }
+    let again = Study::open(many.path(), Access::Read).unwrap();
+    assert_eq!(again.store().head(), whole.store().head());
+}

@@ -10,7 +10,7 @@ use crate::event::{Event, Observer};
 use crate::explore::{Exploration, Imagined, cost_rate};
 use crate::linalg::{Blocks, Points};
 use crate::measurements::Measurements;
-use crate::model::{self, GaussianProcess, Mean, ModelError, StatisticalModel};
+use crate::model::{Mean, ModelError, StatisticalModel};
 use crate::plan::Plan;
 use crate::plant::{Executed, Leg, Measured};
 use crate::random::Stream;
@@ -134,9 +134,8 @@ impl Learner {
     ) -> Result<Self, LearnError> {
         let dims = settings.model_dims(&task);
         let mean = if settings.time == Time::Continuous { prior } else { Mean::Zero };
-        let model = model::Settings { mean, ..settings.model.build() };
-        let model = GaussianProcess::new(dims, &task.angles, model)?;
-        Learner::with_model(task, first, settings, stream, Box::new(model))
+        let model = settings.model.model(dims, &task.angles, mean)?;
+        Learner::with_model(task, first, settings, stream, model)
     }
 
     /// The same with a model of one's own, of the dimensions that [`Settings::model_dims`] says.

@@ -37,9 +37,9 @@ pub use learner::{Intention, LearnError, Learner, Proposal};
 pub use memory::{Followed, Memory, RememberedPlan};
 pub use setback::Setback;
 pub use settings::{
-    ConfidenceName, Excitation, Hallucinate, IntegratorName, IntervalLimit, KernelName, ModelSettings,
-    Observed, PlanSettings, SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings,
-    TrackerName,
+    ConfidenceName, Excitation, Hallucinate, IntegratorName, IntervalLimit, KernelName, ModelKind,
+    ModelSettings, Observed, PlanSettings, SelectSettings, Settings, SettingsError, Strategy, Time,
+    TrackSettings, TrackerName,
 };
 pub use trial::{Episode, Trial};
 

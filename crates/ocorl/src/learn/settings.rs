@@ -1,8 +1,12 @@
 //! How to learn: plain settings with a documented default for each.
 
 use crate::explore::Exploration;
+use crate::linalg::Dims;
 use crate::model::kernels::{Kernel, Matern32, Matern52, Rbf, Scale};
-use crate::model::{self, Confidence, Lengthscales, Noise, TrainingSettings};
+use crate::model::{
+    self, Confidence, Ensemble, EnsembleSettings, GaussianProcess, Lengthscales, Mean, ModelError, Noise,
+    StatisticalModel, TrainingSettings,
+};
 use crate::simulate::Integrator;
 use crate::states::StateSettings;
 use crate::system::{Benchmark, PaperSettings, Task};
@@ -137,6 +141,10 @@ pub struct Excitation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
+    /// Which kind of model. Of the settings below an ensemble takes `confidence` with `beta` and `level`, and those in `ensemble`; a
+    /// Gaussian process all but those.
+    #[serde(default)]
+    pub kind: ModelKind,
     /// Covariance function.
     pub kernel: KernelName,
     /// Whether outputs have lengthscales of their own.
@@ -159,6 +167,20 @@ pub struct ModelSettings {
     pub max_evaluations: usize,
     /// Beyond so many distinct inputs, inducing points take over.
     pub exact_limit: usize,
+    /// The networks of kind `ensemble`.
+    #[serde(default)]
+    pub ensemble: EnsembleSettings,
+}
+
+/// A kind of statistical model by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelKind {
+    /// A Gaussian process: the paper's model.
+    #[default]
+    Gp,
+    /// An ensemble of networks with recalibrated standard deviations.
+    Ensemble,
 }
 
 /// A kernel by name; each is scaled by a signal variance.
@@ -340,6 +362,7 @@ impl Settings {
             measured: Observed::Derivatives,
             excitation: Excitation { scale: 1.0 },
             model: ModelSettings {
+                kind: ModelKind::Gp,
                 kernel: KernelName::Rbf,
                 shared_lengthscales: false,
                 learn_noise: false,
@@ -351,6 +374,7 @@ impl Settings {
                 restarts: 2,
                 max_evaluations: 100,
                 exact_limit: 2000,
+                ensemble: EnsembleSettings::default(),
             },
             plan: PlanSettings {
                 intervals: 200,
@@ -497,6 +521,25 @@ impl Settings {
 }
 
 impl ModelSettings {
+    /// The model without data, of the kind that is asked for; `mean` is what is believed before any.
+    pub fn model(
+        &self,
+        dims: Dims,
+        angles: &[usize],
+        mean: Mean,
+    ) -> Result<Box<dyn StatisticalModel>, ModelError> {
+        let settings = self.build();
+        Ok(match self.kind {
+            ModelKind::Gp => {
+                Box::new(GaussianProcess::new(dims, angles, model::Settings { mean, ..settings })?)
+            }
+            ModelKind::Ensemble => {
+                let networks = self.ensemble.clone();
+                Box::new(Ensemble::new(dims, angles, networks, mean, settings.confidence)?)
+            }
+        })
+    }
+
     /// What the Gaussian process takes.
     pub fn build(&self) -> model::Settings {
         let base = match self.kernel {

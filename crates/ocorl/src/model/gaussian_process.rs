@@ -450,7 +450,7 @@ fn not_positive_definite(
 }
 
 /// ẏ − m(z) of all measurements; of averages y − Σ w m(z).
-fn residuals(mean: &FittedMean, data: &Measurements) -> Result<Blocks, ModelError> {
+pub(super) fn residuals(mean: &FittedMean, data: &Measurements) -> Result<Blocks, ModelError> {
     let outputs = data.dims().state;
     let mut prior = vec![0.0; outputs * data.nodes().len()];
     if data.is_empty() {

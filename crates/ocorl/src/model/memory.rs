@@ -4,6 +4,7 @@ use super::ModelError;
 use super::gaussian_process::GaussianProcess;
 use super::settings::Hyperparameters;
 use crate::measurements::Measurements;
+use crate::random::Stream;
 use serde::{Deserialize, Serialize};
 
 /// What a trained model knows beside its data.
@@ -16,6 +17,9 @@ pub struct Memory {
     pub accumulated_gain: Vec<f64>,
     /// βₙ of each output.
     pub confidence_scale: Vec<f64>,
+    /// Of an ensemble: the random stream of its last training, which with the data gives its networks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<Stream>,
 }
 
 impl GaussianProcess {
@@ -26,6 +30,7 @@ impl GaussianProcess {
             hyperparameters: self.hyper(),
             accumulated_gain: self.accumulated_gain.clone(),
             confidence_scale: self.confidence_scale.clone(),
+            ensemble: None,
         })
     }
 

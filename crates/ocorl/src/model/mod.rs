@@ -10,7 +10,8 @@
 //! | D₁:ₙ | [`Measurements`] | |
 //!
 //! [`GaussianProcess`] is the paper's model: outputs are independent, inputs and outputs are standardised inside, angles enter as
-//! sine and cosine; whoever calls it sees physical units only. Any other model enters by [`StatisticalModel`] and is checked by
+//! sine and cosine; whoever calls it sees physical units only. [`Ensemble`] is an ensemble of networks, for more rows than a Gaussian
+//! process takes. Any other model enters by [`StatisticalModel`] and is checked by
 //! [`check::statistical_model`](crate::check::statistical_model). Nothing here knows that anyone plans.
 //!
 //! σ is what is not known of f (epistemic); the noise of measurements is not in it.
@@ -19,6 +20,7 @@ mod at_interval;
 mod conditioning;
 pub mod confidence;
 mod draw;
+mod ensemble;
 mod features;
 mod forgetting;
 mod gaussian_process;
@@ -40,6 +42,7 @@ mod training;
 
 pub use at_interval::AtInterval;
 pub use confidence::{CalibrationPoint, Confidence, Judged, calibration_curve};
+pub use ensemble::{Ensemble, EnsembleSettings};
 pub use features::Feature;
 pub use gaussian_process::GaussianProcess;
 pub use joint::Joint;

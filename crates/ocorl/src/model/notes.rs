@@ -30,6 +30,11 @@ pub enum Note {
         /// Distinct inputs of the data.
         of: usize,
     },
+    /// The standard deviation of an ensemble is as its members spread: too few measurements could be held out to correct it.
+    NotRecalibrated {
+        /// Rows of the data.
+        rows: usize,
+    },
 }
 
 impl std::fmt::Display for Note {
@@ -49,6 +54,10 @@ impl std::fmt::Display for Note {
             Note::Inducing { points, of } => write!(
                 f,
                 "{of} distinct inputs are more than the exact model takes: it is approximated through {points} inducing points"
+            ),
+            Note::NotRecalibrated { rows } => write!(
+                f,
+                "{rows} measurements are too few to hold some out: the ensemble's standard deviation is not recalibrated"
             ),
         }
     }
