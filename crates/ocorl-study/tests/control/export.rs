@@ -215,6 +215,7 @@ fn the_table_is_the_plan_without_the_learner() {
         model: None,
         plans: vec![None],
         followed: vec![Followed::Excitation],
+        setbacks: Vec::new(),
         complete: true,
     };
     plan.learner = Some(Learning { file: None, settings: Settings::for_benchmark(&b), seed: 1, memory });
