@@ -75,6 +75,61 @@ pub struct EpisodeRow {
     pub required: Option<usize>,
     /// How it ended.
     pub outcome: String,
+    /// The paper's bounds beside what they bound.
+    #[serde(flatten, default)]
+    pub bounds: Bounds,
+}
+
+/// The paper's bounds, and what is measured of what they bound. Bounds on distance and regret are natural logarithms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+pub struct Bounds {
+    /// Which bound on I_N belongs to the strategy: `oracle`, `equidistant` or `adaptive`.
+    pub complexity_bound_of: Option<String>,
+    /// That bound, beside `complexity`.
+    pub complexity_bound: Option<f64>,
+    /// γₙ by the greedy rule, all outputs together, in nats.
+    pub maximum_information_gain: Option<f64>,
+    /// ln of 18 s̄ T dₓ γₙ, another bound on I_N.
+    pub log_information_bound: Option<f64>,
+    /// Largest distance of planned and executed state.
+    pub distance: Option<f64>,
+    /// ln of the distance lemma's bound there.
+    pub log_distance_bound: Option<f64>,
+    /// Least of ln(bound) − ln(distance) over the episode.
+    pub distance_margin: Option<f64>,
+    /// ln of the bound on rₙ.
+    pub log_regret_bound: Option<f64>,
+    /// ln of the bound on R_N.
+    pub log_cumulative_regret_bound: Option<f64>,
+}
+
+impl Bounds {
+    /// Of `record`, whose costs are multiplied by `scale`; in discrete time the appendix's.
+    fn new(record: &Record, scale: f64) -> Self {
+        let finite = |value: Option<f64>| value.filter(|v| v.is_finite()).map(rounded);
+        let scaled = |log: Option<f64>| finite(log.map(|log| log + scale.ln()));
+        match (&record.theory, &record.discrete_theory) {
+            (Some(t), _) => Bounds {
+                complexity_bound_of: t.complexity_bound_of.map(Into::into),
+                complexity_bound: finite(t.complexity_bound),
+                maximum_information_gain: finite(t.maximum_information_gain),
+                log_information_bound: finite(t.log_information_bound),
+                distance: finite(t.distance),
+                log_distance_bound: finite(t.log_distance_bound),
+                distance_margin: finite(t.distance_margin),
+                log_regret_bound: scaled(Some(t.log_regret_bound)),
+                log_cumulative_regret_bound: scaled(Some(t.log_cumulative_regret_bound)),
+            },
+            (None, Some(t)) => Bounds {
+                distance: finite(t.distance),
+                log_distance_bound: finite(t.log_distance_bound),
+                log_regret_bound: scaled(t.log_regret_bound),
+                log_cumulative_regret_bound: scaled(t.log_cumulative_regret_bound),
+                ..Bounds::default()
+            },
+            (None, None) => Bounds::default(),
+        }
+    }
 }
 
 impl EpisodeRow {
@@ -95,9 +150,13 @@ impl EpisodeRow {
             uncertainty: record.uncertainty.map(rounded),
             coverage: record.coverage.map(rounded),
             coverage_95: record.coverage_95.map(rounded),
-            complexity: theory.map(|t| rounded(t.total_complexity)),
+            complexity: theory
+                .map(|t| t.total_complexity)
+                .or(record.discrete_theory.map(|t| t.total_complexity))
+                .map(rounded),
             required: theory.map(|t| t.measurement_count),
             outcome: record.outcome.clone(),
+            bounds: Bounds::new(record, scale),
         }
     }
 

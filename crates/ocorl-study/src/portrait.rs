@@ -298,6 +298,7 @@ fn record(history: &EpisodeHistory, executed: &[Executed]) -> Record {
         coverage_95: None,
         outcome: closed.map_or(String::new(), |c| c.outcome.clone()),
         theory: None,
+        discrete_theory: None,
     }
 }
 

@@ -5,7 +5,7 @@
 //! | `results.csv` | a cell: what is possible, its final cost, how it ended |
 //! | `episodes.csv` | an episode of a cell |
 
-use crate::cell::{Cell, CellResult, EpisodeRow};
+use crate::cell::{Bounds, Cell, CellResult, EpisodeRow};
 use crate::files::write_atomically;
 use crate::known::Known;
 use crate::mistake::Mistake;
@@ -162,6 +162,15 @@ impl Results {
             .number("complexity", number(|e| e.complexity))
             .count("required", count(|e| e.required))
             .text("outcome", each.iter().map(|(_, e)| Some(e.outcome.as_str())))
+            .text("complexity_bound_of", each.iter().map(|(_, e)| e.bounds.complexity_bound_of.as_deref()))
+            .number("complexity_bound", number(|e| e.bounds.complexity_bound))
+            .number("maximum_information_gain", number(|e| e.bounds.maximum_information_gain))
+            .number("log_information_bound", number(|e| e.bounds.log_information_bound))
+            .number("distance", number(|e| e.bounds.distance))
+            .number("log_distance_bound", number(|e| e.bounds.log_distance_bound))
+            .number("distance_margin", number(|e| e.bounds.distance_margin))
+            .number("log_regret_bound", number(|e| e.bounds.log_regret_bound))
+            .number("log_cumulative_regret_bound", number(|e| e.bounds.log_cumulative_regret_bound))
     }
 
     /// Writes both files, and the summary as JSON, into `folder`; with the feature `parquet` both as Parquet too.
@@ -222,6 +231,7 @@ impl Results {
                 complexity: row.number("complexity")?,
                 required: row.count("required")?,
                 outcome: row.text("outcome")?.into(),
+                bounds: row.bounds()?,
             });
         }
         Ok(results)
@@ -279,6 +289,26 @@ impl Row {
 
     fn number(&self, column: &str) -> Result<Option<f64>, Mistake> {
         self.parsed(column)
+    }
+
+    /// None too if there is no such column: sweeps of older versions have fewer.
+    fn number_if_there(&self, column: &str) -> Result<Option<f64>, Mistake> {
+        if self.header.iter().any(|name| name == column) { self.number(column) } else { Ok(None) }
+    }
+
+    fn bounds(&self) -> Result<Bounds, Mistake> {
+        let of = self.text("complexity_bound_of").unwrap_or_default();
+        Ok(Bounds {
+            complexity_bound_of: (!of.is_empty()).then(|| of.to_owned()),
+            complexity_bound: self.number_if_there("complexity_bound")?,
+            maximum_information_gain: self.number_if_there("maximum_information_gain")?,
+            log_information_bound: self.number_if_there("log_information_bound")?,
+            distance: self.number_if_there("distance")?,
+            log_distance_bound: self.number_if_there("log_distance_bound")?,
+            distance_margin: self.number_if_there("distance_margin")?,
+            log_regret_bound: self.number_if_there("log_regret_bound")?,
+            log_cumulative_regret_bound: self.number_if_there("log_cumulative_regret_bound")?,
+        })
     }
 
     fn needed(&self, column: &str) -> Result<f64, Mistake> {

@@ -340,6 +340,7 @@ mod tests {
             complexity: None,
             required: None,
             outcome: outcome.into(),
+            bounds: crate::cell::Bounds::default(),
         };
         let known = Known { continuous: 20.16, tracked: 20.16, held_as_printed: 20.6, held: 20.55, holds: 9 };
         CellResult { failure: None, known: Some(known), episodes: vec![row], ..CellResult::failed(&cell, "") }

@@ -87,4 +87,11 @@ fn scale(record: &mut Record, scale: f64) {
         theory.log_regret_bound += scale.ln();
         theory.log_cumulative_regret_bound += scale.ln();
     }
+    if let Some(theory) = &mut record.discrete_theory {
+        theory.lipschitz_cost *= scale;
+        theory.closed_loop_cost *= scale;
+        let scaled = |log: Option<f64>| log.map(|log| log + scale.ln());
+        theory.log_regret_bound = scaled(theory.log_regret_bound);
+        theory.log_cumulative_regret_bound = scaled(theory.log_cumulative_regret_bound);
+    }
 }

@@ -1,14 +1,15 @@
 //! What an episode was worth: regret, coverage and the quantities of the paper's analysis, by somebody who knows the truth and only looks on.
 
+use super::analysis::{Along, Analysis, Theory};
+use super::discrete_analysis::{DiscreteAnalysis, DiscreteTheory};
 use super::learner::Proposal;
-use super::settings::Settings;
-use super::spacing::Spacing;
-use crate::linalg::{Blocks, Points, Quadratization};
+use super::settings::{Settings, Time};
+use crate::linalg::{Blocks, Points};
 use crate::measurements::Measurements;
 use crate::model::{Posterior, Query, StatisticalModel};
 use crate::plant::Executed;
-use crate::system::{Dynamics, Task};
-use crate::theory::{self, Lipschitz};
+use crate::system::{Dims, Dynamics, Task};
+use crate::theory;
 use serde::Serialize;
 
 /// One episode in numbers.
@@ -51,46 +52,13 @@ pub struct Record {
     pub outcome: String,
     /// The analysis in numbers; none before anything is known.
     pub theory: Option<Theory>,
-}
-
-/// Quantities of the paper's analysis, with slopes along the executed trajectory for Lipschitz constants. Bounds are natural logarithms.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Theory {
-    /// L_f, of μ.
-    pub lipschitz_dynamics: f64,
-    /// L_π, of the plan's gains.
-    pub lipschitz_policy: f64,
-    /// L_σ
-    pub lipschitz_std: f64,
-    /// L_c
-    pub lipschitz_cost: f64,
-    /// ∫‖σₙ₋₁(zₙ(t))‖² dt
-    pub complexity: f64,
-    /// I_N: the same summed over the episodes so far.
-    pub total_complexity: f64,
-    /// L_f that Δₙ follows from: like L_π and L_σ of Δₙ it must be known before the episode, so it is the largest slope along the plan
-    /// (or what `select.lipschitz` says), not along the executed trajectory.
-    pub interval_lipschitz_dynamics: f64,
-    /// L_π of Δₙ.
-    pub interval_lipschitz_policy: f64,
-    /// L_σ of Δₙ.
-    pub interval_lipschitz_std: f64,
-    /// Δₙ, by which `receding-horizon` measures; none if σ is flat.
-    pub interval: Option<f64>,
-    /// Γₙ(Δₙ)
-    pub growth: f64,
-    /// mₙ = ⌈T/Δₙ⌉: what the analysis asks for, whatever was done. Of several initial states, for the one that asks for most; zero if a
-    /// slope is not a finite number.
-    pub measurement_count: usize,
-    /// ln of the bound on rₙ.
-    pub log_regret_bound: f64,
-    /// ln of Proposition 1's bound on R_N.
-    pub log_cumulative_regret_bound: f64,
+    /// The analysis in discrete time; none in continuous time, and before anything is known.
+    pub discrete_theory: Option<DiscreteTheory>,
 }
 
 /// What was found along executed trajectories.
 #[derive(Clone, Copy)]
-struct Along {
+struct Found {
     uncertainty: f64,
     coverage: f64,
     coverage_95: f64,
@@ -104,13 +72,12 @@ const NORMAL_95: f64 = 1.959_963_984_540_054;
 pub struct Judge {
     task: Task,
     truth: Box<dyn Dynamics>,
-    settings: Settings,
     optimum: f64,
     cumulative_regret: f64,
     total_gain: f64,
-    total_complexity: f64,
-    planned_episodes: usize,
-    posterior: Posterior,
+    analysis: Analysis,
+    /// In discrete time.
+    discrete: Option<DiscreteAnalysis>,
 }
 
 /// Every so many-th recorded moment is judged.
@@ -119,16 +86,15 @@ const STRIDE: usize = 5;
 impl Judge {
     /// With the true dynamics, what the learner was told, and the cost of the best control (mean over the initial states).
     pub fn new(task: Task, truth: Box<dyn Dynamics>, settings: Settings, optimum: f64) -> Self {
+        let discrete = (settings.time == Time::Discrete).then(DiscreteAnalysis::default);
         Judge {
+            analysis: Analysis::new(task.clone(), settings),
             task,
             truth,
-            settings,
             optimum,
             cumulative_regret: 0.0,
             total_gain: 0.0,
-            total_complexity: 0.0,
-            planned_episodes: 0,
-            posterior: Posterior::default(),
+            discrete,
         }
     }
 
@@ -146,10 +112,15 @@ impl Judge {
         self.cumulative_regret += regret;
         let information_gain = self.gain(executed, before, after);
         self.total_gain += information_gain;
-        let along = before.and_then(|model| {
-            self.planned_episodes += 1;
-            self.along(proposal, executed, model)
-        });
+        let discrete_theory = self
+            .discrete
+            .as_mut()
+            .zip(before)
+            .and_then(|(analysis, model)| analysis.episode(&self.task, &proposal.plans, executed, model));
+        let along = before.and_then(|model| self.along(proposal, executed, model));
+        if before.is_none() {
+            self.analysis.count(executed);
+        }
         let readings = executed.iter().flat_map(|e| &e.readings);
         let reads = executed.iter().map(|e| e.readings.len() + e.synchronizations.len()).sum();
         let ends: Vec<String> = executed.iter().map(|e| e.outcome.to_string()).collect();
@@ -172,6 +143,7 @@ impl Judge {
             coverage_95: along.map(|a| a.coverage_95),
             outcome: ends.iter().find(|e| *e != "completed").unwrap_or(&ends[0]).clone(),
             theory: along.map(|a| a.theory),
+            discrete_theory,
         }
     }
 
@@ -207,62 +179,29 @@ impl Judge {
         proposal: &Proposal,
         executed: &[Executed],
         model: &dyn StatisticalModel,
-    ) -> Option<Along> {
+    ) -> Option<Found> {
         let dims = self.task.dims();
         if model.dims() != dims {
             return None;
         }
-        let (mut times, mut points, mut complexity, mut integrated) = (Vec::new(), Vec::new(), 0.0, 0.0);
         let (mut squares, mut true_squares) = (vec![0.0; dims.state], vec![0.0; dims.state]);
         let (mut covered, mut covered_95, mut looked) = (0_u32, 0_u32, 0_u32);
-        let mut steepest = Lipschitz { dynamics: 0.0, policy: 0.0, std: 0.0, cost: 0.0 };
-        let mut closest: Option<Spacing> = None;
         let beta = model.confidence_scale();
-        for (leg, plan) in executed.iter().zip(&proposal.plans) {
-            times.clear();
-            points.clear();
-            let all = leg.trajectory.points();
-            for (i, z) in all.chunks_exact(dims.point()).enumerate().step_by(STRIDE) {
-                if z.iter().all(|v| v.is_finite()) {
-                    times.push(leg.trajectory.times[i]);
-                    points.extend_from_slice(z);
-                }
-            }
-            let z = Points::new(&points, dims.point());
-            if z.is_empty() {
-                continue;
-            }
-            model.posterior(z, Query::All, &mut self.posterior);
+        let moments: Vec<Moments> = executed.iter().map(|leg| Moments::of(leg, dims, model)).collect();
+        for Moments { points, posterior, .. } in moments.iter().filter(|m| !m.times.is_empty()) {
+            let z = Points::new(points, dims.point());
             let mut truth = Blocks::zeros(dims.state, z.len());
             self.truth.derivative(z, truth.as_mut_slice());
             for i in 0..z.len() {
                 for j in 0..dims.state {
-                    let (f, mean) = (truth.at(i)[j], self.posterior.mean.value.at(i)[j]);
-                    let std = self.posterior.std.value.at(i)[j];
+                    let (f, mean) = (truth.at(i)[j], posterior.mean.value.at(i)[j]);
+                    let std = posterior.std.value.at(i)[j];
                     squares[j] += std * std;
                     true_squares[j] += f * f;
                     looked += 1;
                     covered += u32::from((f - mean).abs() <= beta[j] * std);
                     covered_95 += u32::from((f - mean).abs() <= NORMAL_95 * beta[j] * std);
                 }
-            }
-            complexity += theory::complexity(&times, &self.posterior.std.value);
-            integrated += theory::integrated_std(&times, &self.posterior.std.value);
-            let mut cost = Quadratization::default();
-            self.task.cost.quadratize(&times, z, &mut cost);
-            let none = Blocks::default();
-            let gains = plan.as_ref().map_or(&none, |p| &p.plan.gains);
-            let slopes = Lipschitz::estimate(&self.posterior, gains, dims.control, &cost);
-            steepest = Lipschitz {
-                dynamics: steepest.dynamics.max(slopes.dynamics),
-                policy: steepest.policy.max(slopes.policy),
-                std: steepest.std.max(slopes.std),
-                cost: steepest.cost.max(slopes.cost),
-            };
-            if let Some(plan) = plan {
-                let select = &self.settings.select;
-                let new = Spacing::of(model, &self.task, select, &plan.plan, &mut self.posterior);
-                closest = Some(closest.filter(|c| c.count >= new.count).unwrap_or(new));
             }
         }
         if looked == 0 {
@@ -271,44 +210,44 @@ impl Judge {
         let ratio = |(s, t): (&f64, &f64)| if *t > 0.0 { (s / t).sqrt() } else { 0.0 };
         let uncertainty = squares.iter().zip(&true_squares).map(ratio).sum::<f64>() / dims.state as f64;
         let share = |count: u32| f64::from(count) / f64::from(looked);
-        self.total_complexity += complexity;
-        let theory = self.theory(&steepest, closest, beta, complexity, integrated);
-        Some(Along { uncertainty, coverage: share(covered), coverage_95: share(covered_95), theory })
+        let legs: Vec<Along<'_>> = moments
+            .iter()
+            .zip(executed.iter().zip(&proposal.plans))
+            .filter(|(moments, _)| !moments.times.is_empty())
+            .map(|(moments, (leg, plan))| Along {
+                leg,
+                plan: plan.as_ref(),
+                times: &moments.times,
+                points: Points::new(&moments.points, dims.point()),
+                posterior: &moments.posterior,
+            })
+            .collect();
+        let theory = self.analysis.episode(model, &legs);
+        Some(Found { uncertainty, coverage: share(covered), coverage_95: share(covered_95), theory })
     }
+}
 
-    /// `slopes` are those along the executed trajectories; Δₙ is that of the schedule, or follows from the same slopes if nothing was
-    /// planned.
-    fn theory(
-        &self,
-        slopes: &Lipschitz,
-        spacing: Option<Spacing>,
-        beta: &[f64],
-        complexity: f64,
-        integrated: f64,
-    ) -> Theory {
-        let (beta, horizon) = (beta.iter().fold(0.0_f64, |m, b| m.max(*b)), self.task.horizon);
-        let spacing = spacing.unwrap_or_else(|| Spacing::from_constants(beta, *slopes, horizon));
-        Theory {
-            lipschitz_dynamics: slopes.dynamics,
-            lipschitz_policy: slopes.policy,
-            lipschitz_std: slopes.std,
-            lipschitz_cost: slopes.cost,
-            complexity,
-            total_complexity: self.total_complexity,
-            interval_lipschitz_dynamics: spacing.lipschitz.dynamics,
-            interval_lipschitz_policy: spacing.lipschitz.policy,
-            interval_lipschitz_std: spacing.lipschitz.std,
-            interval: (spacing.interval > 0.0 && spacing.interval.is_finite()).then_some(spacing.interval),
-            growth: spacing.growth(),
-            measurement_count: if spacing.interval > 0.0 { spacing.count } else { 0 },
-            log_regret_bound: theory::log_instantaneous_bound(beta, slopes, horizon, integrated),
-            log_cumulative_regret_bound: theory::log_regret_bound(
-                beta,
-                slopes,
-                horizon,
-                self.planned_episodes,
-                self.total_complexity,
-            ),
+/// The moments of a leg that are judged: those that are finite numbers.
+struct Moments {
+    times: Vec<f64>,
+    points: Vec<f64>,
+    /// With both Jacobians.
+    posterior: Posterior,
+}
+
+impl Moments {
+    fn of(leg: &Executed, dims: Dims, model: &dyn StatisticalModel) -> Self {
+        let (mut times, mut points, mut posterior) = (Vec::new(), Vec::new(), Posterior::default());
+        let all = leg.trajectory.points();
+        for (i, z) in all.chunks_exact(dims.point()).enumerate().step_by(STRIDE) {
+            if z.iter().all(|v| v.is_finite()) {
+                times.push(leg.trajectory.times[i]);
+                points.extend_from_slice(z);
+            }
         }
+        if !times.is_empty() {
+            model.posterior(Points::new(&points, dims.point()), Query::All, &mut posterior);
+        }
+        Moments { times, points, posterior }
     }
 }

@@ -20,7 +20,9 @@
 //! | `judge` | what an episode was worth, with the truth at hand |
 //! | `trial` | a benchmark learned in simulation, from nothing to the last episode |
 
+mod analysis;
 mod discrete;
+mod discrete_analysis;
 mod following;
 mod judge;
 mod learner;
@@ -32,7 +34,9 @@ mod spacing;
 mod timing;
 mod trial;
 
-pub use judge::{Judge, Record, Theory};
+pub use analysis::Theory;
+pub use discrete_analysis::DiscreteTheory;
+pub use judge::{Judge, Record};
 pub use learner::{Intention, LearnError, Learner, Proposal};
 pub use memory::{Followed, Memory, RememberedPlan};
 pub use setback::Setback;

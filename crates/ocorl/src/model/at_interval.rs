@@ -140,6 +140,11 @@ impl StatisticalModel for AtInterval {
         self.model.information_gain()
     }
 
+    fn prior(&self) -> Option<Box<dyn StatisticalModel>> {
+        let model = self.model.prior()?.into();
+        Some(Box::new(AtInterval { model, interval: self.interval }))
+    }
+
     fn fork(&self) -> Box<dyn StatisticalModel> {
         Box::new(self.clone())
     }

@@ -705,6 +705,21 @@ impl StatisticalModel for GaussianProcess {
         GaussianProcess::information_gain(self)
     }
 
+    /// With the hyper-parameters and the standardisation that the data gave.
+    fn prior(&self) -> Option<Box<dyn StatisticalModel>> {
+        let empty = Measurements::new(self.dims());
+        let state = self.condition(&empty, &[], self.state.frame(), &self.hyper()).ok()?;
+        Some(Box::new(GaussianProcess {
+            settings: self.settings.clone(),
+            data: empty,
+            forgotten: Vec::new(),
+            state,
+            confidence_scale: self.confidence_scale.clone(),
+            accumulated_gain: vec![0.0; self.dims().state],
+            trained: self.trained,
+        }))
+    }
+
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {
         let state = &self.state;
         let mut draw = Draw::new(self.dims(), state.space.clone(), state.mean.clone());

@@ -212,6 +212,11 @@ pub trait StatisticalModel: Send + Sync {
         Vec::new()
     }
 
+    /// What it would believe without its data: the same parameters, nothing measured. None if the model cannot tell.
+    fn prior(&self) -> Option<Box<dyn StatisticalModel>> {
+        None
+    }
+
     /// What it has learned beside the data, if both together are enough to make it again; asked for right after training.
     fn memory(&self) -> Option<Memory> {
         None

@@ -182,4 +182,19 @@ mod tests {
         let none = Points::new(&[], 3);
         assert_eq!(greedy_maximum_information_gain(&mut *model.joint(none), &variances, 3), [0.0; 2]);
     }
+
+    #[test]
+    fn all_that_was_measured_tells_under_the_prior_what_the_model_counts() {
+        let mut model = model(14);
+        model.train(Stream::root(5)).unwrap();
+        let (data, variances) = (model.data().clone(), NOISE.map(|s| s * s));
+        let prior = model.prior().unwrap();
+        assert_eq!(prior.information_gain(), [0.0; 2]);
+        let found = greedy_maximum_information_gain(&mut *prior.joint(data.points()), &variances, 14);
+        let expected = model.information_gain();
+        assert!((0..2).all(|j| (found[j] - expected[j]).abs() < 1e-8), "{found:?} and {expected:?}");
+        // More of the same can only tell more, and part of it less.
+        let part = greedy_maximum_information_gain(&mut *prior.joint(data.points()), &variances, 7);
+        assert!((0..2).all(|j| part[j] < found[j] && part[j] > 0.5 * found[j]), "{part:?} of {found:?}");
+    }
 }

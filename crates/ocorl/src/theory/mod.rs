@@ -5,17 +5,26 @@
 //! | L_f, L_π, L_σ, L_c | [`Lipschitz`]; estimated by [`Lipschitz::estimate`] and the `largest_…_norm` functions |
 //! | Γₙ(Δ), Δₙ, mₙ = ⌈T/Δₙ⌉ | [`growth`], [`interval`], [`measurement_count`] |
 //! | ∫‖σₙ₋₁(zₙ(t))‖² dt, summed over episodes the model complexity I_N | [`complexity`] |
+//! | bounds on I_N for oracle, equidistant and adaptive measurements | [`oracle_bound`], [`equidistant_bound`], [`adaptive_bound`] |
+//! | 18 s̄ T dₓ γ_N | [`log_complexity_bound`] |
 //! | I(y; f) of new measurements, γ | [`information_gain_of`], [`greedy_maximum_information_gain`] |
 //! | bounds on rₙ, R_N, ‖x̂ₙ(t) − xₙ(t)‖ | [`log_instantaneous_bound`], [`log_regret_bound`], [`log_distance_bound`] |
+//! | the appendix's bounds in discrete time | [`DiscreteLipschitz`] |
 //! | what a measurement is worth | [`worth()`] |
 //!
 //! Bounds grow with exp(L_f (1 + L_π) T) and are far beyond any cost for the horizons of the benchmarks; they are given as natural
 //! logarithms, which never overflow. They say how regret scales, not how large it is.
 
+mod complexity;
+mod discrete;
 mod information;
 mod lipschitz;
 mod worth;
 
+pub use complexity::{
+    ComplexityBound, adaptive_bound, equidistant_bound, largest_slope, oracle_bound, squared_norms,
+};
+pub use discrete::{DiscreteLipschitz, log_sum};
 pub use information::{greedy_maximum_information_gain, information_gain_of};
 pub use lipschitz::{
     Lipschitz, largest_gain_norm, largest_gradient_norm, largest_jacobian_norm, spectral_norm,

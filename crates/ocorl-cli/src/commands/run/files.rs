@@ -13,7 +13,7 @@
 use super::answer::Learned;
 use crate::errors::Failure;
 use crate::terminal::json;
-use ocorl::learn::{Record, Strategy};
+use ocorl::learn::{DiscreteTheory, Record, Strategy, Theory, Time};
 use ocorl::system::Quantity;
 use ocorl_study::store::Access;
 use ocorl_study::study::Study;
@@ -113,29 +113,74 @@ fn costs(learned: &Learned<'_>) -> String {
     csv.0
 }
 
+/// One row an episode that was planned; in discrete time the quantities of the appendix.
 fn theory(learned: &Learned<'_>) -> String {
-    let columns = "episode,lipschitz_dynamics,lipschitz_policy,lipschitz_std,lipschitz_cost,complexity,\
-                   total_complexity,interval_lipschitz_dynamics,interval_lipschitz_policy,interval_lipschitz_std,interval,growth,measurement_count,log_regret_bound,log_cumulative_regret_bound";
-    let mut csv = Csv::new(&[columns.into()]);
-    for record in learned.episodes.iter().map(|e| &e.record) {
-        let Some(t) = &record.theory else { continue };
-        let first = [record.episode.to_string()].into_iter();
-        let before = [
-            t.lipschitz_dynamics,
-            t.lipschitz_policy,
-            t.lipschitz_std,
-            t.lipschitz_cost,
-            t.complexity,
-            t.total_complexity,
-            t.interval_lipschitz_dynamics,
-            t.interval_lipschitz_policy,
-            t.interval_lipschitz_std,
-        ];
-        let middle = [number(t.interval), number(t.growth), t.measurement_count.to_string()];
-        let after = [t.log_regret_bound, t.log_cumulative_regret_bound];
-        csv.row(first.chain(before.map(number)).chain(middle).chain(after.map(number)));
+    let records = || learned.episodes.iter().map(|e| &e.record);
+    if learned.settings.time == Time::Discrete {
+        let rows = records().filter_map(|r| Some((r.episode, discrete(r.discrete_theory.as_ref()?))));
+        return table(&discrete(&DiscreteTheory::default()), rows);
+    }
+    let rows = records().filter_map(|r| Some((r.episode, continuous(r.theory.as_ref()?))));
+    table(&continuous(&Theory::default()), rows)
+}
+
+/// Rows of named cells; the names are those of `first`.
+fn table(
+    first: &[(&str, String)],
+    rows: impl Iterator<Item = (usize, Vec<(&'static str, String)>)>,
+) -> String {
+    let names = ["episode"].into_iter().chain(first.iter().map(|(name, _)| *name));
+    let mut csv = Csv::new(&names.map(ToOwned::to_owned).collect::<Vec<_>>());
+    for (episode, cells) in rows {
+        csv.row([episode.to_string()].into_iter().chain(cells.into_iter().map(|(_, cell)| cell)));
     }
     csv.0
+}
+
+fn continuous(t: &Theory) -> Vec<(&'static str, String)> {
+    vec![
+        ("lipschitz_dynamics", number(t.lipschitz_dynamics)),
+        ("lipschitz_policy", number(t.lipschitz_policy)),
+        ("lipschitz_std", number(t.lipschitz_std)),
+        ("lipschitz_cost", number(t.lipschitz_cost)),
+        ("complexity", number(t.complexity)),
+        ("total_complexity", number(t.total_complexity)),
+        ("complexity_bound_of", t.complexity_bound_of.unwrap_or_default().to_owned()),
+        ("complexity_bound", number(t.complexity_bound)),
+        ("maximum_information_gain", number(t.maximum_information_gain)),
+        ("log_information_bound", number(t.log_information_bound)),
+        ("distance", number(t.distance)),
+        ("log_distance_bound", number(t.log_distance_bound)),
+        ("distance_margin", number(t.distance_margin)),
+        ("interval_lipschitz_dynamics", number(t.interval_lipschitz_dynamics)),
+        ("interval_lipschitz_policy", number(t.interval_lipschitz_policy)),
+        ("interval_lipschitz_std", number(t.interval_lipschitz_std)),
+        ("interval", number(t.interval)),
+        ("growth", number(t.growth)),
+        ("measurement_count", t.measurement_count.to_string()),
+        ("log_regret_bound", number(t.log_regret_bound)),
+        ("log_cumulative_regret_bound", number(t.log_cumulative_regret_bound)),
+    ]
+}
+
+fn discrete(t: &DiscreteTheory) -> Vec<(&'static str, String)> {
+    vec![
+        ("steps", t.steps.to_string()),
+        ("lipschitz_step", number(t.lipschitz_step)),
+        ("lipschitz_policy", number(t.lipschitz_policy)),
+        ("lipschitz_std", number(t.lipschitz_std)),
+        ("lipschitz_cost", number(t.lipschitz_cost)),
+        ("closed_loop_step", number(t.closed_loop_step)),
+        ("closed_loop_std", number(t.closed_loop_std)),
+        ("closed_loop_cost", number(t.closed_loop_cost)),
+        ("complexity", number(t.complexity)),
+        ("total_complexity", number(t.total_complexity)),
+        ("distance", number(t.distance)),
+        ("log_distance_bound", number(t.log_distance_bound)),
+        ("log_sharp_distance_bound", number(t.log_sharp_distance_bound)),
+        ("log_regret_bound", number(t.log_regret_bound)),
+        ("log_cumulative_regret_bound", number(t.log_cumulative_regret_bound)),
+    ]
 }
 
 fn trajectories(learned: &Learned<'_>) -> String {
