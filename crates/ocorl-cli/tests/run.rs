@@ -276,6 +276,8 @@ fn settings_come_from_files_and_options_and_the_later_wins() {
     }
     assert!(print(&[]).contains("scale = 100.0                    # set\n"));
     let reference = print(&["--settings", "reference"]);
+    let combined = print(&["--set", "model.kernel=linear*(rbf+constant)"]);
+    assert!(combined.contains("kernel = \"linear * (rbf + constant)\" # set\n"), "{combined}");
     assert!(reference.contains("kernel = \"reference\"             # set\n"), "{reference}");
     assert!(reference.contains("as_reference = true              # set\n"), "{reference}");
     let again = folder.path().join("again.toml");
@@ -320,7 +322,8 @@ fn unknown_names_are_answered_with_a_suggestion() {
         &["pendulum", "--set", "model.kernel=matern-5"],
         2,
         "error: setting 'model.kernel' cannot be \"matern-5\"\n  \
-         cause   unknown variant `matern-5`, expected one of `rbf`, `matern-5/2`, `matern-3/2`, `reference`\n\
+         cause   unknown kernel `matern-5` at character 1, expected one of `rbf`, `matern-5/2`, `matern-3/2`, `linear`, \
+         `constant`, `periodic`, `reference`\n\
          hint: did you mean 'matern-5/2'?\n",
     );
     assert_fails(

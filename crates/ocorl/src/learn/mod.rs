@@ -33,9 +33,10 @@ pub use judge::{Judge, Record, Theory};
 pub use learner::{Intention, LearnError, Learner, Proposal};
 pub use memory::{Followed, Memory, RememberedPlan};
 pub use settings::{
-    ConfidenceName, Excitation, Hallucinate, IntegratorName, KernelName, ModelSettings, Observed,
-    PlanSettings, SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings, TrackerName,
+    ConfidenceName, Excitation, Hallucinate, IntegratorName, ModelSettings, Observed, PlanSettings,
+    SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings, TrackerName,
 };
 pub use trial::{Episode, Trial};
 
+pub use crate::model::kernels::{KernelExpression, KernelName};
 pub use crate::system::FirstControl;

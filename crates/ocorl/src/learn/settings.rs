@@ -1,13 +1,12 @@
 //! How to learn: plain settings with a documented default for each.
 
 use crate::explore::Exploration;
-use crate::model::kernels::{Kernel, Matern32, Matern52, Rbf, Scale};
+use crate::model::kernels::{KernelExpression, KernelName};
 use crate::model::{self, Confidence, Lengthscales, Noise, TrainingSettings};
 use crate::simulate::Integrator;
 use crate::states::StateSettings;
 use crate::system::{Benchmark, PaperSettings, Task};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// How to learn one system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,8 +136,8 @@ pub struct Excitation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
-    /// Covariance function.
-    pub kernel: KernelName,
+    /// Covariance function: a name, or an expression such as `rbf + linear`.
+    pub kernel: KernelExpression,
     /// Whether outputs have lengthscales of their own.
     pub shared_lengthscales: bool,
     /// Whether the noise is learned (a factor on what is stated).
@@ -159,22 +158,6 @@ pub struct ModelSettings {
     pub max_evaluations: usize,
     /// Beyond so many distinct inputs, inducing points take over.
     pub exact_limit: usize,
-}
-
-/// A kernel by name; each is scaled by a signal variance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KernelName {
-    /// Infinitely smooth.
-    Rbf,
-    /// Twice differentiable.
-    #[serde(rename = "matern-5/2")]
-    Matern52,
-    /// Once differentiable.
-    #[serde(rename = "matern-3/2")]
-    Matern32,
-    /// As the paper's authors' program has it, with its noise on the diagonal.
-    Reference,
 }
 
 /// A schedule of β by name.
@@ -325,7 +308,7 @@ impl Settings {
             measured: Observed::Derivatives,
             excitation: Excitation { scale: 1.0 },
             model: ModelSettings {
-                kernel: KernelName::Rbf,
+                kernel: KernelName::Rbf.into(),
                 shared_lengthscales: false,
                 learn_noise: false,
                 confidence: ConfidenceName::Constant,
@@ -470,18 +453,10 @@ impl Settings {
 impl ModelSettings {
     /// What the Gaussian process takes.
     pub fn build(&self) -> model::Settings {
-        let base = match self.kernel {
-            KernelName::Reference => model::Settings::reference(),
-            _ => model::Settings::default(),
-        };
-        let scaled = |kernel: Box<dyn Kernel>| Arc::new(Scale(kernel)) as Arc<dyn Kernel>;
+        let reference = self.kernel == KernelName::Reference.into();
+        let base = if reference { model::Settings::reference() } else { model::Settings::default() };
         model::Settings {
-            kernel: match self.kernel {
-                KernelName::Rbf => scaled(Box::new(Rbf)),
-                KernelName::Matern52 => scaled(Box::new(Matern52)),
-                KernelName::Matern32 => scaled(Box::new(Matern32)),
-                KernelName::Reference => base.kernel.clone(),
-            },
+            kernel: if reference { base.kernel.clone() } else { self.kernel.build().into() },
             noise: if self.learn_noise { Noise::Learned } else { base.noise },
             lengthscales: if self.shared_lengthscales {
                 Lengthscales::Shared

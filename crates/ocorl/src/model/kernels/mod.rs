@@ -16,6 +16,7 @@
 
 mod combine;
 mod constant;
+mod expression;
 mod linear;
 mod matern;
 mod periodic;
@@ -25,6 +26,7 @@ mod stationary;
 
 pub use combine::{Product, Scale, Sum};
 pub use constant::Constant;
+pub use expression::{KernelError, KernelExpression, KernelName};
 pub use linear::Linear;
 pub use matern::{Matern32, Matern52};
 pub use periodic::Periodic;
