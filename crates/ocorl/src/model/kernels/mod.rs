@@ -127,6 +127,11 @@ pub trait Covariance: std::fmt::Debug + Send + Sync {
     /// A random function φ with E[φ(x) φ(z)] = k(x, z).
     fn feature(&self, rng: &mut Rng) -> Feature;
 
+    /// Functions φ whose sum of φ(x) φ(z) is k(x, z) exactly, if finitely many suffice.
+    fn finite_features(&self) -> Option<Vec<Feature>> {
+        None
+    }
+
     /// About `count` functions φ whose sum of φ(x) φ(z) is k(x, z) on average, or exactly where few suffice.
     fn features(&self, count: usize, rng: &mut Rng) -> Vec<Feature> {
         let share = (1.0 / count as f64).sqrt();
