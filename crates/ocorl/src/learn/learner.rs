@@ -1,9 +1,10 @@
 //! The learner: model, exploration, planner, tracker and selection in one loop. It never sees the plant.
 
 use super::discrete::{self, Holds};
+use super::dithering::Dithering;
 use super::memory::Followed;
 use super::planning::{Grid, Planned, Planning};
-use super::settings::{Observed, Settings, SettingsError, Time, TrackSettings};
+use super::settings::{NEEDS_WEIGHTS, Observed, Settings, SettingsError, Time, TrackSettings};
 use super::timing::Timing;
 use super::{FirstControl, following};
 use crate::event::{Event, Observer};
@@ -147,6 +148,10 @@ impl Learner {
     ) -> Result<Self, LearnError> {
         task.validate()?;
         settings.validate(&task)?;
+        if settings.explore == Exploration::WeightSpace && model.weight_space().is_none() {
+            let (path, value) = ("explore", settings.explore.name().into());
+            return Err(SettingsError { path, value, need: NEEDS_WEIGHTS }.into());
+        }
         let starts = match settings.initial_states.as_slice() {
             [] => vec![task.initial_state.clone()],
             given => given.to_vec(),
@@ -262,22 +267,28 @@ impl Learner {
     /// What is imagined for the next episode.
     fn imagined(&self, model: &Arc<dyn StatisticalModel>) -> Imagined {
         let stream = self.stream.child("plan").index(self.episode).child("sample");
-        self.settings.explore.imagine(model, &self.task, self.settings.bonus_weight, stream)
+        self.settings.explore.imagine(model, &self.planned_task(), self.settings.bonus_weight, stream)
+    }
+
+    /// The task as the next episode is planned.
+    fn planned_task(&self) -> Task {
+        self.holds().and_then(|holds| holds.task(&self.task)).unwrap_or_else(|| self.task.clone())
     }
 
     /// Plans a leg. If no plan is found the last one is followed again, or the system is excited.
     fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> Followed {
         let (episode, explore, model) = (self.episode, self.settings.explore, self.view());
         let stream = self.stream.child("plan").index(episode);
-        let mean = Exploration::Mean.imagine(&model, &self.task, 0.0, stream);
+        let task = self.planned_task();
+        let mean = Exploration::Mean.imagine(&model, &task, 0.0, stream);
         let imagined = self.imagined(&model);
         let settings = &self.settings.plan;
         let planning = Planning {
-            task: &self.task,
+            task: &task,
             initial_state: &self.starts[start],
             settings,
             grid: self.holds().map_or_else(|| Grid::continuous(&self.task, settings), |holds| holds.grid()),
-            control_size: &self.control_size(),
+            control_size: &self.control_size(&task),
             stream: stream.child("starts").index(start),
         };
         match planning.solve(explore, &imagined, &mean, self.last[start].as_ref()) {
@@ -315,10 +326,10 @@ impl Learner {
     }
 
     /// Root mean square of each measured control, less the safe one.
-    fn control_size(&self) -> Vec<f64> {
-        let (dims, points) = (self.task.dims(), self.data.points());
+    fn control_size(&self, task: &Task) -> Vec<f64> {
+        let (dims, points) = (task.dims(), self.data.points());
         let square = |i: usize, r: usize| {
-            let off = points.at(i)[dims.state + r] - self.task.safe_control[r];
+            let off = points.at(i)[dims.state + r] - task.safe_control[r];
             off * off
         };
         let n = points.len().max(1) as f64;
@@ -348,6 +359,15 @@ impl Learner {
                 (policy(), schedule)
             }
         };
+        let policy = Dithering {
+            task: &self.task,
+            settings: &self.settings,
+            episode: self.episode,
+            model: &self.view(),
+            control_size: &self.control_size(&self.task),
+            stream: self.stream.child("dither").index(self.episode).index(start),
+        }
+        .apply(policy, &reference.plan);
         let intention = Intention {
             slopes: reference.slopes().clone(),
             plan: reference.plan,

@@ -13,13 +13,18 @@
 //! | `learner` | the loop |
 //! | `memory` | the learner made again from what was written down of it |
 //! | `planning` | which searches make the plan of an episode |
+//! | `weight_search` | plans over constant weights of a linear kernel |
 //! | `following` | the policy that follows it |
+//! | `dithering` | random disturbances of it, for ε-greedy and Boltzmann exploration |
 //! | `timing` | the schedule of its measurements |
 //! | `discrete` | the variant in discrete time, with its equations |
+//! | `clock` | holds of different lengths for the planner |
 //! | `judge` | what an episode was worth, with the truth at hand |
 //! | `trial` | a benchmark learned in simulation, from nothing to the last episode |
 
+mod clock;
 mod discrete;
+mod dithering;
 mod following;
 mod judge;
 mod learner;
@@ -28,13 +33,15 @@ mod planning;
 mod settings;
 mod timing;
 mod trial;
+mod weight_search;
 
 pub use judge::{Judge, Record, Theory};
 pub use learner::{Intention, LearnError, Learner, Proposal};
 pub use memory::{Followed, Memory, RememberedPlan};
 pub use settings::{
-    ConfidenceName, Excitation, Hallucinate, IntegratorName, ModelSettings, Observed, PlanSettings,
-    SelectSettings, Settings, SettingsError, Strategy, Time, TrackSettings, TrackerName,
+    ConfidenceName, DiscreteSettings, DitherSettings, Excitation, Hallucinate, HoldGrid, HoldRule,
+    IntegratorName, ModelSettings, Observed, PlanSettings, SelectSettings, Settings, SettingsError, Strategy,
+    Time, TrackSettings, TrackerName,
 };
 pub use trial::{Episode, Trial};
 
