@@ -14,7 +14,8 @@ pub(crate) struct Choices {
     /// oracle, uncertainty-trigger
     #[arg(long, value_name = "S")]
     strategy: Option<String>,
-    /// What to plan for: optimistic, mean, thompson, bonus, explore
+    /// What to plan for: optimistic, mean, thompson, bonus, explore, weight-space, epsilon-greedy,
+    /// boltzmann
     #[arg(long, value_name = "E")]
     explore: Option<String>,
     /// Episodes, the exploratory one included [default: the paper's]

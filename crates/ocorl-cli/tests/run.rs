@@ -213,7 +213,9 @@ fn every_strategy_and_every_exploration_can_be_asked_for() {
     let help: Vec<&str> = text(&help.stdout).split([' ', ',', '\n']).collect();
     // How well that goes on a grid this coarse is not the question: exploring for its own sake may leave the limits.
     let try_it = |option: &str, name: &str| {
-        let arguments = ["run", "pendulum", "--no-save", "--json", option, name];
+        let kernel =
+            if name == "weight-space" { "model.kernel=linear + constant" } else { "model.kernel=rbf" };
+        let arguments = ["run", "pendulum", "--no-save", "--json", option, name, "--set", kernel];
         let output = ocorl(&[&arguments[..], &SMALL].concat());
         assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
         let document: Value = serde_json::from_str(text(&output.stdout)).expect("one JSON document");
@@ -277,6 +279,8 @@ fn settings_come_from_files_and_options_and_the_later_wins() {
         assert!(printed.lines().any(|l| l == line), "{line}\n{printed}");
     }
     assert!(print(&[]).contains("scale = 100.0                    # set\n"));
+    let combined = print(&["--set", "model.kernel=linear*(rbf+constant)"]);
+    assert!(combined.contains("kernel = \"linear * (rbf + constant)\" # set\n"), "{combined}");
     let reference = print(&["--settings", "reference"]);
     assert!(reference.contains("kernel = \"reference\"             # set\n"), "{reference}");
     assert!(reference.contains("as_reference = true              # set\n"), "{reference}");
@@ -303,7 +307,8 @@ fn unknown_names_are_answered_with_a_suggestion() {
     assert_fails(
         &["pendulum", "--explore", "optimist"],
         2,
-        "error: no exploration 'optimist' (there are: optimistic, mean, thompson, bonus, explore)\n\
+        "error: no exploration 'optimist' (there are: optimistic, mean, thompson, bonus, explore, weight-space, \
+         epsilon-greedy, boltzmann)\n\
          hint: did you mean 'optimistic'? see: ocorl run --help\n",
     );
     assert_fails(
@@ -322,7 +327,8 @@ fn unknown_names_are_answered_with_a_suggestion() {
         &["pendulum", "--set", "model.kernel=matern-5"],
         2,
         "error: setting 'model.kernel' cannot be \"matern-5\"\n  \
-         cause   unknown variant `matern-5`, expected one of `rbf`, `matern-5/2`, `matern-3/2`, `reference`\n\
+         cause   unknown kernel `matern-5` at character 1, expected one of `rbf`, `matern-5/2`, `matern-3/2`, `linear`, \
+         `constant`, `periodic`, `reference`\n\
          hint: did you mean 'matern-5/2'?\n",
     );
     assert_fails(

@@ -514,6 +514,11 @@ pub(crate) fn plan<'py>(
             let names = Exploration::ALL.map(Exploration::name).join(", ");
             return Err(Failure::mistake(format!("no exploration '{explore}' (there are: {names})")).into());
         };
+        if explore == Exploration::WeightSpace {
+            let hint =
+                "constant weights are chosen by ocorl.run and Study; plan has mean, optimistic and thompson";
+            return Err(Failure::mistake("no plan for explore 'weight-space'").hint(hint).into());
+        }
         for (what, value, most) in [("intervals", intervals, 10_000), ("stages", stages, 100)] {
             if !(1..=most).contains(&value) {
                 return Err(

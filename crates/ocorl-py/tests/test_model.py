@@ -85,6 +85,8 @@ def test_mistakes_are_named() -> None:
         (lambda: ocorl.GpDynamics().fit(X, D, U=U[:-1]), "'U' has 19"),
         (lambda: ocorl.GpDynamics().fit(np.where(X > 1, np.nan, X), D), "finite"),
         (lambda: ocorl.GpDynamics(kernel="cosine").fit(X, D), "no kernel 'cosine'"),
+        (lambda: ocorl.GpDynamics(kernel="rbf + cosine").fit(X, D), "no kernel 'cosine'"),
+        (lambda: ocorl.GpDynamics(kernel="rbf +").fit(X, D), "these are no settings of a model"),
         (lambda: ocorl.GpDynamics(noise=-1.0).fit(X, D), "noise"),
         (lambda: ocorl.GpDynamics(angles=[7]).fit(X, D), "angle"),
         (lambda: ocorl.GpDynamics().fit(X, t=np.zeros(20)), "must increase"),

@@ -106,6 +106,9 @@ fn every_exploration_and_tracker_learns() {
     for explore in Exploration::ALL {
         let mut settings = quick(&b);
         settings.explore = explore;
+        if explore == Exploration::WeightSpace {
+            settings.model.kernel = "linear + constant".parse().expect("a kernel");
+        }
         let records = trial(&b, settings, 0, 20.16);
         assert!(records.iter().all(|r| r.outcome == "completed"), "{explore:?}: {records:?}");
         if explore != Exploration::Information {

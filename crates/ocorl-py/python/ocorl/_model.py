@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,8 @@ Array = npt.NDArray[np.float64]
 PICKLE_FORM = 1
 #: Points whose covariances are given out at a time.
 MOST_JOINT = 5_000
-#: Kernels by name.
-KERNELS = ("rbf", "matern-5/2", "matern-3/2")
+#: Kernels by name; sums, products and parentheses combine them.
+KERNELS = ("rbf", "matern-5/2", "matern-3/2", "linear", "constant", "periodic")
 
 
 def _matrix(value: Any, what: str) -> Array:
@@ -90,12 +91,13 @@ class GpDynamics:
     Trajectories of different lengths are a list each: ``fit([X1, X2], [D1, D2], U=[U1, U2])``. Without derivatives,
     ``fit(X, t=t)`` estimates them from the states, and their spread becomes the noise.
 
-    ``kernel``: ``rbf``, ``matern-5/2``, ``matern-3/2``. ``noise``: standard deviation of a measured derivative, for all or for each.
+    ``kernel``: ``rbf``, ``matern-5/2``, ``matern-3/2``, ``linear``, ``constant``, ``periodic``, or an expression of them with ``+``, ``*``
+    and parentheses, such as ``rbf + linear``. ``noise``: standard deviation of a measured derivative, for all or for each.
     ``angles``: numbers of the columns of X that are angles. ``confidence``: ``constant`` (``beta``), ``information-gain``
     (``delta``, ``norm``) or ``calibrated`` (``level``).
 
-    Fitted: ``kernel_``, ``lengthscale_`` (outputs, coordinates), ``variance_``, ``noise_factor_``, ``jitter_``, ``beta_``, ``n_points_``,
-    ``n_features_in_``, ``n_outputs_``, ``log_likelihood_``, ``notes_``.
+    Fitted: ``kernel_``, ``lengthscale_`` (outputs, coordinates; of each kernel of an expression, in its order), ``variance_``,
+    ``noise_factor_``, ``jitter_``, ``beta_``, ``n_points_``, ``n_features_in_``, ``n_outputs_``, ``log_likelihood_``, ``notes_``.
     """
 
     def __init__(
@@ -186,8 +188,9 @@ class GpDynamics:
         return tags.Tags(estimator_type="regressor", target_tags=target, input_tags=input, regressor_tags=regressor)
 
     def _settings(self) -> str:
-        if self.kernel not in KERNELS:
-            raise MistakeError(f"no kernel {self.kernel!r}", hint=f"there are: {', '.join(KERNELS)}")
+        for name in re.findall(r"[^\s+*()]+", str(self.kernel)):
+            if name not in KERNELS:
+                raise MistakeError(f"no kernel {name!r}", hint=f"there are: {', '.join(KERNELS)}")
         names = self._PARAMETERS[3:13]
         return json.dumps({"kernel": self.kernel, **{name: getattr(self, name) for name in names}}, default=_plain)
 
@@ -242,7 +245,7 @@ class GpDynamics:
         self.n_inputs_ = u.shape[1]
         self.n_features_in_ = x.shape[1] + u.shape[1]
         self.kernel_ = self.kernel
-        self.lengthscale_: Array = learned["lengthscale"]
+        self.lengthscale_: Array = learned.get("lengthscale", np.zeros((self.n_outputs_, 0)))
         self.variance_: Array | None = learned.get("variance", learned.get("signal variance"))
         self.noise_: Array = np.sqrt(np.mean(noise**2, axis=0)) * learned["noise_factor"]
         self.noise_factor_: Array = learned["noise_factor"]

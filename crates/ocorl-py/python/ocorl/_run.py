@@ -64,8 +64,10 @@ def run(
     """Learns to control a system from few measurements, and prints what ``ocorl run`` prints.
 
     ``system`` is a name, a file, or a :class:`ocorl.System`. ``settings`` are ``default``, ``reference`` or a file; ``set`` changes
-    single ones, as in ``{"plan.intervals": 100}``. With ``out`` the run is kept as a study in that folder, and goes on there if it was
-    stopped: the very study that ``ocorl run --out`` makes. ``callback`` receives every event as a dictionary. Ctrl-C leaves
+    single ones, as in ``{"plan.intervals": 100, "model.kernel": "rbf + linear"}``. ``explore`` is ``optimistic``, ``mean``, ``thompson``,
+    ``bonus``, ``explore``, ``weight-space`` (linear kernels only), ``epsilon-greedy`` or ``boltzmann``.
+
+    With ``out`` the run is kept as a study in that folder, and goes on there if it was stopped: the very study that ``ocorl run --out`` makes. ``callback`` receives every event as a dictionary. Ctrl-C leaves
     at once.
 
     ``plant`` is what is measured, if not the system's own equations: a function f(x, u), which is integrated, or an object with

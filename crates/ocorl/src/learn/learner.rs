@@ -1,9 +1,10 @@
 //! The learner: model, exploration, planner, tracker and selection in one loop. It never sees the plant.
 
 use super::discrete::{self, Holds};
+use super::dithering::Dithering;
 use super::memory::Followed;
 use super::planning::{Grid, Planned, Planning};
-use super::settings::{Observed, Settings, SettingsError, Time, TrackSettings};
+use super::settings::{NEEDS_WEIGHTS, Observed, Settings, SettingsError, Time, TrackSettings};
 use super::timing::Timing;
 use super::{FirstControl, Setback, following, setback};
 use crate::event::{Event, Observer};
@@ -148,6 +149,10 @@ impl Learner {
     ) -> Result<Self, LearnError> {
         task.validate()?;
         settings.validate(&task)?;
+        if settings.explore == Exploration::WeightSpace && model.weight_space().is_none() {
+            let (path, value) = ("explore", settings.explore.name().into());
+            return Err(SettingsError { path, value, need: NEEDS_WEIGHTS }.into());
+        }
         let starts = match settings.initial_states.as_slice() {
             [] => vec![task.initial_state.clone()],
             given => given.to_vec(),
@@ -268,11 +273,17 @@ impl Learner {
     /// What is imagined for the next episode from a start: what the settings say, or after a run that ended early the model near its data.
     fn imagined(&self, model: &Arc<dyn StatisticalModel>, start: usize) -> Imagined {
         if let Some(set_back) = self.setbacks[start] {
-            return Imagined::near_data(model, &self.task, set_back.weight);
+            return Imagined::near_data(model, &self.planned_task(), set_back.weight);
         }
         let stream = self.stream.child("plan").index(self.episode).child("sample");
-        let imagined = self.settings.explore.imagine(model, &self.task, self.settings.bonus_weight, stream);
-        imagined.with_cost_rate(&self.task, self.cost_rate())
+        let task = self.planned_task();
+        let imagined = self.settings.explore.imagine(model, &task, self.settings.bonus_weight, stream);
+        imagined.with_cost_rate(&task, self.cost_rate())
+    }
+
+    /// The task as the next episode is planned.
+    fn planned_task(&self) -> Task {
+        self.holds().and_then(|holds| holds.task(&self.task)).unwrap_or_else(|| self.task.clone())
     }
 
     /// The usual rate of the cost where the system was.
@@ -287,14 +298,15 @@ impl Learner {
     fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> Followed {
         let (episode, model) = (self.episode, self.view());
         let stream = self.stream.child("plan").index(episode);
-        let mean = Exploration::Mean.imagine(&model, &self.task, 0.0, stream);
+        let task = self.planned_task();
+        let mean = Exploration::Mean.imagine(&model, &task, 0.0, stream);
         let settings = &self.settings.plan;
         let planning = Planning {
-            task: &self.task,
+            task: &task,
             initial_state: &self.starts[start],
             settings,
             grid: self.holds().map_or_else(|| Grid::continuous(&self.task, settings), |holds| holds.grid()),
-            control_size: &self.control_size(),
+            control_size: &self.control_size(&task),
             stream: stream.child("starts").index(start),
         };
         let last = self.last[start].as_ref();
@@ -305,7 +317,7 @@ impl Learner {
             observer.observe(&Event::SetBack { episode, start, failures, reached });
             explore = Exploration::Bonus;
             if let Ok(Planned { plan, .. }) = planning.solve(Exploration::Mean, &mean, &mean, last) {
-                set_back.weight = set_back.weight(model.as_ref(), &self.task, &plan);
+                set_back.weight = set_back.weight(model.as_ref(), &task, &plan);
             }
         }
         self.setbacks[start] = set_back;
@@ -345,10 +357,10 @@ impl Learner {
     }
 
     /// Root mean square of each measured control, less the safe one.
-    fn control_size(&self) -> Vec<f64> {
-        let (dims, points) = (self.task.dims(), self.data.points());
+    fn control_size(&self, task: &Task) -> Vec<f64> {
+        let (dims, points) = (task.dims(), self.data.points());
         let square = |i: usize, r: usize| {
-            let off = points.at(i)[dims.state + r] - self.task.safe_control[r];
+            let off = points.at(i)[dims.state + r] - task.safe_control[r];
             off * off
         };
         let n = points.len().max(1) as f64;
@@ -379,6 +391,15 @@ impl Learner {
                 (policy(), schedule)
             }
         };
+        let policy = Dithering {
+            task: &self.task,
+            settings: &self.settings,
+            episode: self.episode,
+            model: &self.view(),
+            control_size: &self.control_size(&self.task),
+            stream: self.stream.child("dither").index(self.episode).index(start),
+        }
+        .apply(policy, &reference.plan);
         let intention = Intention {
             slopes: reference.slopes().clone(),
             plan: reference.plan,

@@ -1,14 +1,16 @@
 //! The plan of an episode: the best of several searches on the mean model, then on what exploration imagines.
 
+use super::clock::{Clock, ClockedCost, ClockedDynamics};
 use super::settings::PlanSettings;
+use super::weight_search::WeightSearch;
 use crate::explore::{Exploration, Imagined};
 use crate::linalg::Blocks;
 use crate::plan::{
-    self, ForwardPass, Plan, PlanError, Problem, Start, Transcription, best_of, better, in_stages,
+    self, ForwardPass, Ilqr, Plan, PlanError, Problem, Start, Transcription, best_of, better, in_stages,
     uniform_grid,
 };
 use crate::random::Stream;
-use crate::system::Task;
+use crate::system::{Dynamics, Task};
 
 /// What is planned for, and how.
 pub(super) struct Planning<'a> {
@@ -29,6 +31,8 @@ pub(super) struct Grid {
     pub(super) coarse: Option<Vec<f64>>,
     /// How an interval is integrated.
     pub(super) transcription: Transcription,
+    /// Whether the last control of the task is the length of an interval.
+    pub(super) clock: bool,
 }
 
 impl Grid {
@@ -38,6 +42,7 @@ impl Grid {
             fine: uniform_grid(task.horizon, settings.intervals),
             coarse: Some(uniform_grid(task.horizon, settings.intervals.div_ceil(COARSER))),
             transcription: Transcription::single(settings.integrator.into()),
+            clock: false,
         }
     }
 }
@@ -102,10 +107,24 @@ impl Planning<'_> {
                 best_so_far(known, refined)?
             }
         };
-        if explore == Exploration::Mean {
+        if explore.plans_on_the_mean() {
             return Ok(Planned { mean_cost: best.cost, plan: best, iterations });
         }
         let extra = imagined.hallucinated_controls();
+        if let Some(counts) = imagined.weights() {
+            let again = last.filter(|p| p.controls.size() == nu + extra);
+            let search = WeightSearch { planning: self, imagined, mean, counts };
+            let from_mean = Start { controls: best.controls.clone(), states: Some(best.states.clone()) };
+            let mut plan =
+                search.solve(from_mean, vec![0.0; extra]).map(|(plan, n)| (plan, iterations + n))?;
+            if let Some(last) = again
+                && let Ok((other, n)) = search.solve(warm(last, nu), last.controls.at(0)[nu..].to_vec())
+            {
+                let best = if other.cost < plan.0.cost { other } else { plan.0 };
+                plan = (best, plan.1 + n);
+            }
+            return Ok(Planned { plan: plan.0, mean_cost: best.cost, iterations: plan.1 });
+        }
         let again = last.filter(|p| p.controls.size() == nu + extra).map(|p| warm(p, nu + extra));
         let from_last = again.map(|again| count(self.search(imagined, fine, &[again])));
         let mean_cost = best.cost;
@@ -140,15 +159,12 @@ impl Planning<'_> {
     }
 
     /// The best of the searches from `starts`.
-    fn search(&self, imagined: &Imagined, times: &[f64], starts: &[Start]) -> Result<Plan, PlanError> {
-        let problem = Problem {
-            cost: imagined.cost.as_ref(),
-            initial_state: self.initial_state,
-            times,
-            control_bounds: &imagined.bounds,
-            state_bounds: Some(&self.task.state_bounds),
-            transcription: self.grid.transcription,
-        };
+    pub(super) fn search(
+        &self,
+        imagined: &Imagined,
+        times: &[f64],
+        starts: &[Start],
+    ) -> Result<Plan, PlanError> {
         let search = plan::Settings {
             max_iterations: self.settings.max_iterations,
             gradient_tolerance: 1e-6,
@@ -161,9 +177,63 @@ impl Planning<'_> {
             },
             ..plan::Settings::default()
         };
-        best_of(&|| imagined.dynamics(), &problem, &search, starts)
+        self.pose(imagined, times, |dynamics, problem, clock| match clock {
+            None => best_of(dynamics, problem, &search, starts),
+            Some(clock) => {
+                let starts: Vec<Start> = starts.iter().map(|start| clock.start(start)).collect();
+                best_of(dynamics, problem, &search, &starts).map(|plan| clock.plan(plan))
+            }
+        })
+    }
+
+    /// dJ/du_k along a trajectory of what is imagined.
+    pub(super) fn gradient(
+        &self,
+        imagined: &Imagined,
+        times: &[f64],
+        trajectory: Start,
+    ) -> Result<Blocks, PlanError> {
+        self.pose(imagined, times, |dynamics, problem, clock| {
+            let at = clock.map_or_else(|| trajectory.clone(), |clock| clock.start(&trajectory));
+            let (_, each) = Ilqr::default().gradient(dynamics().as_mut(), problem, at.guess())?;
+            Ok(clock.map_or_else(|| each.clone(), |clock| clock.with(&each, |_| 0.0)))
+        })
+    }
+
+    /// What the planner is to solve; with a clock among the states where intervals differ in what they mean.
+    fn pose<R>(
+        &self,
+        imagined: &Imagined,
+        times: &[f64],
+        act: impl FnOnce(&Make<'_>, &Problem<'_>, Option<&Clock>) -> R,
+    ) -> R {
+        let problem = Problem {
+            cost: imagined.cost.as_ref(),
+            initial_state: self.initial_state,
+            times,
+            control_bounds: &imagined.bounds,
+            state_bounds: Some(&self.task.state_bounds),
+            transcription: self.grid.transcription,
+        };
+        if !self.grid.clock {
+            return act(&|| imagined.dynamics(), &problem, None);
+        }
+        let clock = Clock::new(times, self.task.controls.len() - 1);
+        let cost = ClockedCost::new(clock.clone(), imagined.cost.clone());
+        let make = || Box::new(ClockedDynamics::new(clock.clone(), imagined.dynamics())) as Box<dyn Dynamics>;
+        let problem = Problem {
+            cost: &cost,
+            initial_state: &clock.initial_state(self.initial_state),
+            control_bounds: &clock.control_bounds(&imagined.bounds),
+            state_bounds: Some(&clock.state_bounds(&self.task.state_bounds)),
+            ..problem
+        };
+        act(&make, &problem, Some(&clock))
     }
 }
+
+/// Makes dynamics, as often as they are needed.
+type Make<'a> = dyn Fn() -> Box<dyn Dynamics> + Sync + 'a;
 
 /// The better of what there is, if there is anything yet, and what comes.
 fn best_so_far(

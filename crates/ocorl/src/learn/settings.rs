@@ -1,8 +1,9 @@
 //! How to learn: plain settings with a documented default for each.
 
+use super::dithering;
 use crate::explore::Exploration;
 use crate::linalg::Dims;
-use crate::model::kernels::{Kernel, Matern32, Matern52, Rbf, Scale};
+use crate::model::kernels::{KernelExpression, KernelName};
 use crate::model::{
     self, Confidence, Ensemble, EnsembleSettings, GaussianProcess, Lengthscales, Mean, ModelError, Noise,
     StatisticalModel, TrainingSettings,
@@ -11,7 +12,6 @@ use crate::simulate::Integrator;
 use crate::states::StateSettings;
 use crate::system::{Benchmark, PaperSettings, Task};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// How to learn one system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,64 @@ pub struct Settings {
     /// Measured states, and what is made of them.
     #[serde(default)]
     pub states: StateSettings,
+    /// Random disturbances of the control.
+    #[serde(default)]
+    pub dither: DitherSettings,
+    /// Discrete time.
+    #[serde(default)]
+    pub discrete: DiscreteSettings,
+}
+
+/// How a horizon is cut into holds, with `time = "discrete"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct DiscreteSettings {
+    /// `equal`, `geometric`, or the times at which the M − 1 holds end, the last of them the horizon.
+    pub holds: HoldGrid,
+}
+
+/// How long holds are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected `equal`, `geometric` or a list of times")]
+pub enum HoldGrid {
+    /// By a rule, for any number of them.
+    Rule(HoldRule),
+    /// Until these times.
+    Times(Vec<f64>),
+}
+
+impl Default for HoldGrid {
+    fn default() -> Self {
+        HoldGrid::Rule(HoldRule::Equal)
+    }
+}
+
+/// A rule for the lengths of holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HoldRule {
+    /// All the same.
+    Equal,
+    /// Each longer than the one before by the same factor, the last ten times the first: for tasks that are decided at their beginning.
+    Geometric,
+}
+
+/// How `epsilon-greedy` and `boltzmann` disturb the control, anew for each `track.period`; in discrete time for each hold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DitherSettings {
+    /// ε of `epsilon-greedy`: probability that a period has a uniformly drawn control instead of the policy's.
+    pub epsilon: f64,
+    /// Temperature of `boltzmann`, as a fraction of the planned cost of a period; controls are drawn with probability ∝ exp(−Q/T).
+    pub temperature: f64,
+    /// Factor on both from one episode to the next; 1: they stay.
+    pub decay: f64,
+}
+
+impl Default for DitherSettings {
+    fn default() -> Self {
+        DitherSettings { epsilon: 0.1, temperature: 0.02, decay: 0.8 }
+    }
 }
 
 /// What is measured.
@@ -145,8 +203,8 @@ pub struct ModelSettings {
     /// Gaussian process all but those.
     #[serde(default)]
     pub kind: ModelKind,
-    /// Covariance function.
-    pub kernel: KernelName,
+    /// Covariance function: a name, or an expression such as `rbf + linear`.
+    pub kernel: KernelExpression,
     /// Whether outputs have lengthscales of their own.
     pub shared_lengthscales: bool,
     /// Whether the noise is learned (a factor on what is stated).
@@ -181,22 +239,6 @@ pub enum ModelKind {
     Gp,
     /// An ensemble of networks with recalibrated standard deviations.
     Ensemble,
-}
-
-/// A kernel by name; each is scaled by a signal variance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KernelName {
-    /// Infinitely smooth.
-    Rbf,
-    /// Twice differentiable.
-    #[serde(rename = "matern-5/2")]
-    Matern52,
-    /// Once differentiable.
-    #[serde(rename = "matern-3/2")]
-    Matern32,
-    /// As the paper's authors' program has it, with its noise on the diagonal.
-    Reference,
 }
 
 /// A schedule of β by name.
@@ -331,6 +373,9 @@ pub enum Hallucinate {
     Mean,
 }
 
+/// What `weight-space` needs of a model.
+pub(super) const NEEDS_WEIGHTS: &str = "it needs a model of finitely many features: model.kernel made of linear and constant, as in \"linear + constant\"";
+
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{path} is {value}; {need}")]
@@ -363,7 +408,7 @@ impl Settings {
             excitation: Excitation { scale: 1.0 },
             model: ModelSettings {
                 kind: ModelKind::Gp,
-                kernel: KernelName::Rbf,
+                kernel: KernelName::Rbf.into(),
                 shared_lengthscales: false,
                 learn_noise: false,
                 confidence: ConfidenceName::Constant,
@@ -402,6 +447,8 @@ impl Settings {
                 as_reference: false,
             },
             states: StateSettings::default(),
+            dither: DitherSettings::default(),
+            discrete: DiscreteSettings::default(),
         }
     }
 }
@@ -444,7 +491,13 @@ impl Settings {
                 return error("measurements", self.measurements.to_string(), need);
             }
         }
+        if self.explore == Exploration::WeightSpace && !self.model.kernel.has_finite_features() {
+            return error("explore", self.explore.name().into(), NEEDS_WEIGHTS);
+        }
+        self.validate_holds(task)?;
         self.validate_states(task)?;
+        dithering::validate(&self.dither)
+            .or_else(|(path, value, need)| error(path, value.to_string(), need))?;
         let positive = "it must be a positive, finite time";
         for (path, value) in [("track.period", self.track.period), ("track.horizon", self.track.horizon)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -542,18 +595,10 @@ impl ModelSettings {
 
     /// What the Gaussian process takes.
     pub fn build(&self) -> model::Settings {
-        let base = match self.kernel {
-            KernelName::Reference => model::Settings::reference(),
-            _ => model::Settings::default(),
-        };
-        let scaled = |kernel: Box<dyn Kernel>| Arc::new(Scale(kernel)) as Arc<dyn Kernel>;
+        let reference = self.kernel == KernelName::Reference.into();
+        let base = if reference { model::Settings::reference() } else { model::Settings::default() };
         model::Settings {
-            kernel: match self.kernel {
-                KernelName::Rbf => scaled(Box::new(Rbf)),
-                KernelName::Matern52 => scaled(Box::new(Matern52)),
-                KernelName::Matern32 => scaled(Box::new(Matern32)),
-                KernelName::Reference => base.kernel.clone(),
-            },
+            kernel: if reference { base.kernel.clone() } else { self.kernel.build().into() },
             noise: if self.learn_noise { Noise::Learned } else { base.noise },
             lengthscales: if self.shared_lengthscales {
                 Lengthscales::Shared

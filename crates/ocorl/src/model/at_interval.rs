@@ -11,6 +11,7 @@
 use super::joint::Joint;
 use super::notes::Note;
 use super::training::TrainingReport;
+use super::weight_space::WeightSpace;
 use super::{ModelError, Posterior, Query, StatisticalModel};
 use crate::linalg::{Blocks, Dims, Linearization, Points};
 use crate::measurements::{MeasurementError, Measurements};
@@ -134,6 +135,10 @@ impl StatisticalModel for AtInterval {
 
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {
         Box::new(Drawn { inner: self.model.sample(rng), interval: self.interval, points: Vec::new() })
+    }
+
+    fn weight_space(&self) -> Option<WeightSpace> {
+        Some(self.model.weight_space()?.with_last_control(self.interval))
     }
 
     fn information_gain(&self) -> Vec<f64> {

@@ -16,6 +16,7 @@ use super::settings::{Hyperparameters, Lengthscales, Noise, Settings};
 use super::space::{Scaling, Space};
 use super::targets::{Distinct, Targets};
 use super::training::{self, Group, TrainingReport};
+use super::weight_space::WeightSpace;
 use super::{ModelError, Posterior, Query, StatisticalModel};
 use crate::linalg::small::axpy;
 use crate::linalg::{Blocks, Dims, Points};
@@ -699,6 +700,10 @@ impl StatisticalModel for GaussianProcess {
 
     fn notes(&self) -> Vec<Note> {
         GaussianProcess::notes(self)
+    }
+
+    fn weight_space(&self) -> Option<WeightSpace> {
+        self.weights()
     }
 
     fn information_gain(&self) -> Vec<f64> {

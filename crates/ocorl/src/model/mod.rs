@@ -39,6 +39,7 @@ mod settings;
 mod space;
 mod targets;
 mod training;
+mod weight_space;
 
 pub use at_interval::AtInterval;
 pub use confidence::{CalibrationPoint, Confidence, Judged, calibration_curve};
@@ -53,6 +54,7 @@ pub use pool::Pool;
 pub use settings::{Hyperparameters, Lengthscales, Noise, Settings};
 pub use space::Part;
 pub use training::{Fit, Status, TrainingReport, TrainingSettings};
+pub use weight_space::{WeightScratch, WeightSpace};
 
 use crate::linalg::{Blocks, Dims, Linearization, Points};
 use crate::measurements::{MeasurementError, Measurements};
@@ -206,6 +208,11 @@ pub trait StatisticalModel: Send + Sync {
 
     /// One function drawn from the posterior: consistent, the same wherever and however often it is evaluated.
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics>;
+
+    /// The posterior as uncertain weights of finitely many features, if it is one.
+    fn weight_space(&self) -> Option<WeightSpace> {
+        None
+    }
 
     /// I(y; f) of all data under the present parameters, for each output, in nats; empty if the model cannot tell.
     fn information_gain(&self) -> Vec<f64> {

@@ -60,7 +60,7 @@ impl Default for Settings {
 }
 
 /// Relative regularisation μ: off, or between these.
-const REGULARIZATION: (f64, f64) = (1e-9, 1e9);
+pub(super) const REGULARIZATION: (f64, f64) = (1e-9, 1e9);
 
 /// States that miss the dynamics by less than this fraction of their size are taken as a rollout of the controls.
 const NO_GAP: f64 = 1e-10;
@@ -73,10 +73,10 @@ const SMALL_GAP: f64 = 0.1;
 pub struct Ilqr {
     /// When to stop and how to step.
     pub settings: Settings,
-    current: Rollout,
+    pub(super) current: Rollout,
     candidate: Rollout,
-    expansion: Expansion,
-    solution: Solution,
+    pub(super) expansion: Expansion,
+    pub(super) solution: Solution,
     batch: Batch,
     direction: Direction,
     stage_times: Vec<f64>,
@@ -176,7 +176,7 @@ impl Ilqr {
         &self.trace
     }
 
-    fn resize(&mut self, dims: Dims, problem: &Problem<'_>) {
+    pub(super) fn resize(&mut self, dims: Dims, problem: &Problem<'_>) {
         let (transcription, n) = (problem.transcription, problem.intervals());
         let stages = transcription.stages();
         let slopes = transcription.integrator.tableau().b.len();
@@ -203,7 +203,7 @@ impl Ilqr {
     }
 
     /// The guess as the current trajectory, with gaps if it brought states.
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         f: &mut dyn Dynamics,
         problem: &Problem<'_>,
@@ -254,7 +254,7 @@ impl Ilqr {
         self.candidate.charge(problem, &self.stage_times, &self.stage_weights);
     }
 
-    fn linearize(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) {
+    pub(super) fn linearize(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) {
         let e = &mut self.expansion;
         f.linearize(self.current.points.points(), &mut e.dynamics);
         problem.cost.quadratize(&self.stage_times, self.current.points.points(), &mut e.cost);
@@ -267,7 +267,7 @@ impl Ilqr {
         );
     }
 
-    fn backward(
+    pub(super) fn backward(
         &mut self,
         dims: Dims,
         problem: &Problem<'_>,

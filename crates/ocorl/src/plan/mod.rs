@@ -14,6 +14,7 @@ mod box_qp;
 mod ilqr;
 mod riccati;
 mod rollout;
+mod sensitivity;
 mod shooting;
 mod stages;
 mod starts;

@@ -22,7 +22,7 @@ use super::transcription::{IntervalModel, Stages};
 use super::{Problem, Transcription};
 use crate::linalg::small::{Block, Combination, Kernel, Shape, dot, factorize, solve};
 use crate::linalg::{Blocks, Linearization, Quadratization};
-use crate::system::Bounds;
+use crate::system::{Bounds, Dims};
 
 /// The problem along a trajectory, to second order.
 #[derive(Clone, Debug, Default)]
@@ -153,11 +153,43 @@ impl<'a> Interval<'a> {
 
     /// F_xᵀ p and F_uᵀ p, plus l_x and l_u, for a row vector p on the next state.
     #[inline(always)]
-    fn pull_back<S: Shape>(&self, shape: S, p: &[f64], x: &mut [f64], u: &mut [f64]) {
+    pub(super) fn pull_back<S: Shape>(&self, shape: S, p: &[f64], x: &mut [f64], u: &mut [f64]) {
         let (nx, nz) = (shape.nx(), shape.nz());
         let Interval { jacobian, unit, scale, gradient, weight, .. } = *self;
         terms(nx, p, 1, jacobian, nz).assign(x, |i, s| scale.mul_add(s, weight * gradient[i] + unit * p[i]));
         terms(nx, p, 1, &jacobian[nx..], nz).assign(u, |r, s| scale.mul_add(s, weight * gradient[nx + r]));
+    }
+}
+
+impl Interval<'_> {
+    /// Q̃_uu = l_uu + F_uᵀ V_xx F_u + μ max diag · I, column-major.
+    pub(super) fn control_curvature(&self, dims: Dims, v_xx: &[f64], regularization: f64, out: &mut [f64]) {
+        let (nx, nu, nz) = (dims.state, dims.control, dims.point());
+        let slope = |i: usize, r: usize| self.scale * self.jacobian[i * nz + nx + r];
+        for r in 0..nu {
+            for s in 0..nu {
+                let mut sum = self.weight * self.hessian[(nx + r) * nz + nx + s];
+                for i in 0..nx {
+                    for j in 0..nx {
+                        sum += slope(i, r) * v_xx[i * nx + j] * slope(j, s);
+                    }
+                }
+                out[r * nu + s] = sum;
+            }
+        }
+        shift_diagonal(nu, regularization, out);
+    }
+}
+
+/// Adds μ max diag(A) to the diagonal of A.
+#[inline(always)]
+fn shift_diagonal(n: usize, regularization: f64, a: &mut [f64]) {
+    if regularization > 0.0 {
+        let largest = (0..n).fold(0.0_f64, |m, r| m.max(a[r * n + r].abs()));
+        let shift = regularization * if largest > 0.0 { largest } else { 1.0 };
+        for r in 0..n {
+            a[r * n + r] += shift;
+        }
     }
 }
 
@@ -306,13 +338,7 @@ impl<S: Shape> Model<S> {
     fn regularized(&self, shape: S, regularization: f64, out: &mut [f64]) {
         let nu = shape.nu();
         out.copy_from_slice(self.q_uu.get());
-        if regularization > 0.0 {
-            let largest = (0..nu).fold(0.0_f64, |m, r| m.max(out[r * nu + r].abs()));
-            let shift = regularization * if largest > 0.0 { largest } else { 1.0 };
-            for r in 0..nu {
-                out[r * nu + r] += shift;
-            }
-        }
+        shift_diagonal(nu, regularization, out);
     }
 
     /// k and K without limits; `factors` holds Q̃_uu.

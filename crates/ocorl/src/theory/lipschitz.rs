@@ -188,7 +188,7 @@ mod tests {
             (found.cost, expected.cost),
         ];
         assert!(pairs.iter().all(|(a, b)| (a - b).abs() < 1e-14), "{found:?}");
-        assert_eq!(largest_gain_norm(&Blocks::zeros(2, 0), 1), 0.0);
+        assert_eq!(largest_gain_norm(&Blocks::zeros(2, 0), 1, 2), 0.0);
         assert!(largest([1.0, f64::NAN, 2.0].into_iter()).is_nan());
     }
 }

@@ -226,7 +226,7 @@ mod tests {
             shape.parameter_gradient(&parameters, &memory, COUNT, &errors, &mut delta, &mut found);
             let sum = |out: &[f64]| out.iter().zip(&errors).map(|(g, d)| g * d).sum::<f64>();
             for i in 0..found.len() {
-                let mut at = |step: f64| {
+                let at = |step: f64| {
                     let mut moved = parameters.clone();
                     moved[i] += step;
                     sum(&evaluate(shape, &moved, &e).0)

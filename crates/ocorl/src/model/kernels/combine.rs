@@ -115,6 +115,10 @@ impl Covariance for BoundSum {
         term.feature(rng).scaled(std::f64::consts::SQRT_2)
     }
 
+    fn finite_features(&self) -> Option<Vec<Feature>> {
+        Some([self.a.finite_features()?, self.b.finite_features()?].concat())
+    }
+
     fn features(&self, count: usize, rng: &mut Rng) -> Vec<Feature> {
         let mut features = self.a.features(count, rng);
         features.extend(self.b.features(count, rng));
@@ -195,6 +199,12 @@ impl Covariance for BoundProduct {
     fn feature(&self, rng: &mut Rng) -> Feature {
         self.a.feature(rng).times(self.b.feature(rng))
     }
+
+    /// Every product of two.
+    fn finite_features(&self) -> Option<Vec<Feature>> {
+        let (a, b) = (self.a.finite_features()?, self.b.finite_features()?);
+        Some(a.iter().flat_map(|a| b.iter().map(|b| a.clone().times(b.clone()))).collect())
+    }
 }
 
 #[derive(Debug)]
@@ -256,6 +266,11 @@ impl Covariance for BoundScale {
 
     fn feature(&self, rng: &mut Rng) -> Feature {
         self.inner.feature(rng).scaled(self.variance.sqrt())
+    }
+
+    fn finite_features(&self) -> Option<Vec<Feature>> {
+        let factor = self.variance.sqrt();
+        Some(self.inner.finite_features()?.into_iter().map(|feature| feature.scaled(factor)).collect())
     }
 
     fn features(&self, count: usize, rng: &mut Rng) -> Vec<Feature> {

@@ -42,6 +42,10 @@ impl Covariance for Bound {
         Feature::constant(self.0.sqrt())
     }
 
+    fn finite_features(&self) -> Option<Vec<Feature>> {
+        Some(vec![Feature::constant(self.0.sqrt())])
+    }
+
     /// Exact: one function.
     fn features(&self, _count: usize, rng: &mut Rng) -> Vec<Feature> {
         vec![self.feature(rng)]

@@ -69,13 +69,17 @@ impl Covariance for Bound {
         Feature::linear(self.weights.iter().map(|weight| weight.sqrt() * rng.normal()).collect())
     }
 
-    /// Exact: one function for each coordinate.
-    fn features(&self, _count: usize, _rng: &mut Rng) -> Vec<Feature> {
+    fn finite_features(&self) -> Option<Vec<Feature>> {
         let axis = |(d, weight): (usize, &f64)| {
             let mut g = vec![0.0; self.weights.len()];
             g[d] = weight.sqrt();
             Feature::linear(g)
         };
-        self.weights.iter().enumerate().map(axis).collect()
+        Some(self.weights.iter().enumerate().map(axis).collect())
+    }
+
+    /// Exact: one function for each coordinate.
+    fn features(&self, _count: usize, _rng: &mut Rng) -> Vec<Feature> {
+        self.finite_features().unwrap_or_default()
     }
 }

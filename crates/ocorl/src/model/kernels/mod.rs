@@ -16,6 +16,7 @@
 
 mod combine;
 mod constant;
+mod expression;
 mod linear;
 mod matern;
 mod periodic;
@@ -25,6 +26,7 @@ mod stationary;
 
 pub use combine::{Product, Scale, Sum};
 pub use constant::Constant;
+pub use expression::{KernelError, KernelExpression, KernelName};
 pub use linear::Linear;
 pub use matern::{Matern32, Matern52};
 pub use periodic::Periodic;
@@ -124,6 +126,11 @@ pub trait Covariance: std::fmt::Debug + Send + Sync {
 
     /// A random function φ with E[φ(x) φ(z)] = k(x, z).
     fn feature(&self, rng: &mut Rng) -> Feature;
+
+    /// Functions φ whose sum of φ(x) φ(z) is k(x, z) exactly, if finitely many suffice.
+    fn finite_features(&self) -> Option<Vec<Feature>> {
+        None
+    }
 
     /// About `count` functions φ whose sum of φ(x) φ(z) is k(x, z) on average, or exactly where few suffice.
     fn features(&self, count: usize, rng: &mut Rng) -> Vec<Feature> {

@@ -1,0 +1,95 @@
+//! What the cost of a trajectory makes of small changes of its controls.
+//!
+//! | | | from |
+//! |---|---|---|
+//! | gradient | dJ/du_k = l_u + F_uᵀ λ_{k+1},   λ_k = l_x + F_xᵀ λ_{k+1} | the adjoint recursion: exact for the transcription |
+//! | curvature | Q_uu = l_uu + F_uᵀ V_xx F_u at each interval | the backward pass: what a change costs if the later controls answer it best |
+
+use super::ilqr::{ForwardPass, Ilqr, REGULARIZATION};
+use super::riccati::{Expansion, Interval, stages};
+use super::transcription::IntervalModel;
+use super::{Guess, PlanError, Problem};
+use crate::linalg::Blocks;
+use crate::linalg::small::Shape;
+use crate::system::{Dims, Dynamics};
+
+impl Ilqr {
+    /// J of a trajectory and dJ/du_k at each of its intervals.
+    pub fn gradient(
+        &mut self,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        guess: Guess<'_>,
+    ) -> Result<(f64, Blocks), PlanError> {
+        self.expand(f, problem, guess)?;
+        let dims = f.dims();
+        let mut adjoint = self.expansion.terminal_gradient.clone();
+        let (mut before, mut out) = (vec![0.0; dims.state], Blocks::zeros(dims.control, problem.intervals()));
+        self.each_interval(dims, problem, |k, interval, _| {
+            interval.pull_back(dims, &adjoint, &mut before, out.at_mut(k));
+            std::mem::swap(&mut adjoint, &mut before);
+        });
+        Ok((self.current.cost, out))
+    }
+
+    /// Q_uu at each interval of a trajectory, column-major, positive definite: shifted as the search itself would shift it, if need be.
+    pub fn curvature(
+        &mut self,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        guess: Guess<'_>,
+    ) -> Result<Blocks, PlanError> {
+        self.expand(f, problem, guess)?;
+        let dims = f.dims();
+        if !self.current.has_gaps {
+            self.current.gaps.as_mut_slice().fill(0.0);
+        }
+        let mut regularization = 0.0;
+        // With gaps the backward pass keeps V_xx of every node.
+        while self.backward(dims, problem, regularization, true).is_none() {
+            if regularization >= REGULARIZATION.1 {
+                return Err(PlanError::NoFinitePlan { time: problem.times[0] });
+            }
+            regularization = (regularization * 10.0).max(REGULARIZATION.0);
+        }
+        let mut out = Blocks::zeros(dims.control * dims.control, problem.intervals());
+        self.each_interval(dims, problem, |k, interval, v_xx| {
+            interval.control_curvature(dims, v_xx, regularization, out.at_mut(k));
+        });
+        Ok(out)
+    }
+
+    /// The problem to second order along the guess.
+    fn expand(
+        &mut self,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        guess: Guess<'_>,
+    ) -> Result<(), PlanError> {
+        let dims = f.dims();
+        problem.validate(dims, &guess)?;
+        self.resize(dims, problem);
+        self.begin(f, problem, guess, ForwardPass::Rollout)?;
+        self.linearize(f, problem);
+        Ok(())
+    }
+
+    /// Goes through the intervals from the last to the first, with what the last backward pass knows of V_xx behind each.
+    fn each_interval(
+        &mut self,
+        dims: Dims,
+        problem: &Problem<'_>,
+        mut act: impl FnMut(usize, &Interval<'_>, &[f64]),
+    ) {
+        let expansion: &Expansion = &self.expansion;
+        let mut composed = IntervalModel::default();
+        composed.resize(dims.nx(), dims.nz(), problem.transcription.integrator.tableau().b.len());
+        for k in (0..problem.intervals()).rev() {
+            let stages = stages(dims, problem, expansion, k);
+            if stages.weights.len() > 1 {
+                composed.compose(dims, &stages);
+            }
+            act(k, &Interval::new(dims, &stages, &composed), &self.solution.values.at(k)[dims.nx()..]);
+        }
+    }
+}
