@@ -11,6 +11,7 @@ use crate::table1::{Learned, Row, STRATEGIES, Table1};
 use ocorl::system::Benchmark;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// What is near the optimum: 1 %.
 pub(crate) const NEAR: f64 = 0.01;
@@ -58,7 +59,7 @@ impl Verdict {
 
 /// A claim with its verdict and what that rests on.
 struct Claim {
-    claim: &'static str,
+    statement: &'static str,
     verdict: Verdict,
     evidence: String,
 }
@@ -83,7 +84,7 @@ pub fn claims(studies: &BTreeMap<String, Studied>) -> String {
          optimum and the optimal zero-order hold of the known system.",
     );
     let item = |claim: &Claim| {
-        bullet(&format!("**{}: {}.** {}", claim.claim, claim.verdict.words(), claim.evidence))
+        bullet(&format!("**{}: {}.** {}", claim.statement, claim.verdict.words(), claim.evidence))
     };
     format!("{intro}\n{}", found.iter().map(item).collect::<String>())
 }
@@ -137,11 +138,12 @@ fn against_holds(results: &Results, table: &Table1) -> Option<Claim> {
         margins.len(),
     );
     for exception in exceptions {
-        evidence += &format!(" {exception}");
+        let _ = write!(evidence, " {exception}");
     }
-    evidence += &format!(" It is below the zero-order hold as the paper computes it on {printed} of {all}.");
-    let claim = "Continuous-time OCoRL beats the zero-order hold with known dynamics";
-    Some(Claim { claim, verdict: Verdict::of(yes, all), evidence })
+    let _ =
+        write!(evidence, " It is below the zero-order hold as the paper computes it on {printed} of {all}.");
+    let statement = "Continuous-time OCoRL beats the zero-order hold with known dynamics";
+    Some(Claim { statement, verdict: Verdict::of(yes, all), evidence })
 }
 
 /// Why a system is not below its hold; `best` is how far the best strategy is, in percent of the optimum.
@@ -208,12 +210,14 @@ fn adaptive(table: &Table1) -> Option<Claim> {
         three_digits(median(&ratios)),
     );
     if !exceptions.is_empty() {
-        evidence += &format!(" Exceptions: {}.", listed(&exceptions));
+        let _ = write!(evidence, " Exceptions: {}.", listed(&exceptions));
     }
-    evidence +=
-        &format!(" The median cumulative regret of max determinant is the lower one on {regret} of {all}.");
-    let claim = "Adaptive measurement strategies beat equidistant measurements";
-    (all > 0).then_some(Claim { claim, verdict: Verdict::of(yes, all), evidence })
+    let _ = write!(
+        evidence,
+        " The median cumulative regret of max determinant is the lower one on {regret} of {all}."
+    );
+    let statement = "Adaptive measurement strategies beat equidistant measurements";
+    (all > 0).then_some(Claim { statement, verdict: Verdict::of(yes, all), evidence })
 }
 
 /// The places of the strategies in [`STRATEGIES`].
@@ -263,8 +267,8 @@ fn optimism(hard: Option<&Results>, usual: Option<&Results>) -> Option<Claim> {
         ));
     }
     let (yes, all) = (won(&hard) + won(&usual), hard.len() + usual.len());
-    let claim = "Optimism helps";
-    (all > 0).then(|| Claim { claim, verdict: Verdict::of(yes, all), evidence: evidence.join(" ") })
+    let statement = "Optimism helps";
+    (all > 0).then(|| Claim { statement, verdict: Verdict::of(yes, all), evidence: evidence.join(" ") })
 }
 
 /// Optimistic and mean planning, all else equal: median and mean cumulative regret and mean final cost of both.
@@ -344,8 +348,8 @@ fn convergence(results: &Results) -> Option<Claim> {
         ended.iter().filter(|near| **near).count(),
         ended.len(),
     );
-    let claim = "The cost converges to the optimum (sublinear regret)";
-    Some(Claim { claim, verdict: Verdict::of(yes, all), evidence })
+    let statement = "The cost converges to the optimum (sublinear regret)";
+    Some(Claim { statement, verdict: Verdict::of(yes, all), evidence })
 }
 
 /// (v) Adaptive strategies need fewer measurements than equidistant ones: in all if that was studied, else per episode.
@@ -370,11 +374,11 @@ fn fewer_measurements(totals: Option<&Results>, per_episode: Option<&Results>) -
         ));
     }
     let ruling = if total.is_empty() { &each } else { &total };
-    let claim = "Adaptive strategies need fewer measurements";
+    let statement = "Adaptive strategies need fewer measurements";
     let (fewer, equal, more) = compared(ruling);
     let all = fewer + equal + more;
     let verdict = Verdict::of_duels(fewer, more, all);
-    (all > 0).then(|| Claim { claim, verdict, evidence: evidence.join(" ") })
+    (all > 0).then(|| Claim { statement, verdict, evidence: evidence.join(" ") })
 }
 
 /// What a system needs with max determinant and with equidistant measurements; infinite if nothing was enough.

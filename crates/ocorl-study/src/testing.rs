@@ -28,6 +28,7 @@ pub(crate) fn run(system: &str, set: &[(&str, &str)], seed: u64, episodes: &[(f6
         complexity: None,
         required: None,
         outcome: outcome.into(),
+        bounds: crate::cell::Bounds::default(),
     };
     let known = Known { continuous: OPTIMUM, tracked: OPTIMUM, held_as_printed: 20.6, held: 20.5, holds: 9 };
     let episodes = episodes.iter().enumerate().map(row).collect();

@@ -58,7 +58,7 @@ pub enum Update {
     /// A cell began.
     Began(usize),
     /// One of its episodes was completed.
-    Episode(usize, EpisodeRow),
+    Episode(usize, Box<EpisodeRow>),
     /// It ended, well or not.
     Ended(usize, Box<CellResult>, Timing),
     /// Nothing happened for a while.
@@ -73,7 +73,7 @@ struct Running {
 }
 
 enum Message {
-    Episode(usize, EpisodeRow),
+    Episode(usize, Box<EpisodeRow>),
     Ended(usize, Result<(CellResult, f64), String>),
 }
 
@@ -166,7 +166,7 @@ fn start(index: usize, cell: Cell, cancel: Arc<AtomicBool>, work: Arc<dyn Work>,
     let answer = to.clone();
     let run = move || {
         let mut watch = |row: &EpisodeRow| {
-            let _ = to.send(Message::Episode(index, row.clone()));
+            let _ = to.send(Message::Episode(index, Box::new(row.clone())));
         };
         let timed = || {
             let clock = ThreadTime::now();

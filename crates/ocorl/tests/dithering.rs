@@ -1,5 +1,7 @@
 //! ε-greedy and Boltzmann exploration: plans on the mean, controls dithered.
 
+#![expect(clippy::print_stdout, reason = "figures of what was tried")]
+
 use ocorl::explore::Exploration;
 use ocorl::learn::{DitherSettings, Episode, LearnError, Settings, Strategy, Time, Trial};
 use ocorl::system::Benchmark;

@@ -1,5 +1,7 @@
 //! Discrete time with holds of different lengths.
 
+#![expect(clippy::print_stdout, reason = "figures of what was tried")]
+
 use ocorl::explore::Exploration;
 use ocorl::learn::{Episode, HoldGrid, HoldRule, LearnError, Settings, Strategy, Time, Trial};
 use ocorl::plan::{Guess, Ilqr, Problem, Transcription};

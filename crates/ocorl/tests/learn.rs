@@ -350,7 +350,9 @@ fn the_unit_of_cost_does_not_matter() {
         }
         fn running(&self, times: &[f64], z: Points<'_>, out: &mut [f64]) {
             self.0.running(times, z, out);
-            out.iter_mut().for_each(|c| *c *= self.1);
+            for c in out {
+                *c *= self.1;
+            }
         }
         fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut ocorl::linalg::Quadratization) {
             self.0.quadratize(times, z, out);

@@ -1,5 +1,7 @@
 //! Optimism over constant weights of a linear kernel: one plausible f, chosen with the controls.
 
+#![expect(clippy::print_stdout, reason = "figures of what was tried")]
+
 use ocorl::explore::{Exploration, WeightedModel};
 use ocorl::learn::{Episode, LearnError, RememberedPlan, Settings, Time, Trial};
 use ocorl::linalg::{Dims, Linearization, Points};

@@ -84,7 +84,7 @@ impl Clock {
         [x, &self.times[..1]].concat()
     }
 
-    pub(super) fn state_bounds(&self, bounds: &Bounds) -> Bounds {
+    pub(super) fn state_bounds(bounds: &Bounds) -> Bounds {
         let mut bounds = bounds.clone();
         bounds.lower.push(f64::NEG_INFINITY);
         bounds.upper.push(f64::INFINITY);

@@ -191,10 +191,10 @@ impl Planning<'_> {
         &self,
         imagined: &Imagined,
         times: &[f64],
-        trajectory: Start,
+        trajectory: &Start,
     ) -> Result<Blocks, PlanError> {
         self.pose(imagined, times, |dynamics, problem, clock| {
-            let at = clock.map_or_else(|| trajectory.clone(), |clock| clock.start(&trajectory));
+            let at = clock.map_or_else(|| trajectory.clone(), |clock| clock.start(trajectory));
             let (_, each) = Ilqr::default().gradient(dynamics().as_mut(), problem, at.guess())?;
             Ok(clock.map_or_else(|| each.clone(), |clock| clock.with(&each, |_| 0.0)))
         })
@@ -225,7 +225,7 @@ impl Planning<'_> {
             cost: &cost,
             initial_state: &clock.initial_state(self.initial_state),
             control_bounds: &clock.control_bounds(&imagined.bounds),
-            state_bounds: Some(&clock.state_bounds(&self.task.state_bounds)),
+            state_bounds: Some(&Clock::state_bounds(&self.task.state_bounds)),
             ..problem
         };
         act(&make, &problem, Some(&clock))

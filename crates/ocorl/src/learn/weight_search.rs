@@ -82,7 +82,7 @@ impl WeightSearch<'_> {
             length = if bend > 0.0 { (dot(&change, &change) / bend).min(longest) } else { longest };
             (w, plan, gradient) = (moved, next, after);
         }
-        Ok((self.with_weights(plan, &w), iterations))
+        Ok((Self::with_weights(plan, &w), iterations))
     }
 
     /// The best controls for these weights.
@@ -94,7 +94,7 @@ impl WeightSearch<'_> {
     /// dJ/dw along a plan with controls u.
     fn gradient(&self, plan: &Plan, w: &[f64]) -> Result<Vec<f64>, PlanError> {
         let trajectory = Start { controls: append(&plan.controls, w), states: Some(plan.states.clone()) };
-        let each = self.planning.gradient(self.imagined, &plan.times, trajectory)?;
+        let each = self.planning.gradient(self.imagined, &plan.times, &trajectory)?;
         let mut sum = vec![0.0; w.len()];
         for g in each.iter() {
             for (sum, g) in sum.iter_mut().zip(&g[plan.controls.size()..]) {
@@ -105,7 +105,7 @@ impl WeightSearch<'_> {
     }
 
     /// The plan with w behind its controls; weights do not answer the state.
-    fn with_weights(&self, mut plan: Plan, w: &[f64]) -> Plan {
+    fn with_weights(mut plan: Plan, w: &[f64]) -> Plan {
         let zeros = vec![0.0; w.len() * plan.states.size()];
         plan.gains = append(&plan.gains, &zeros);
         plan.controls = append(&plan.controls, w);

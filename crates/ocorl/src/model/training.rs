@@ -190,7 +190,7 @@ impl Search<'_> {
                 Some(hessian) => vec![refined(&mut objective, &ends, hessian, &bounds, stop)],
             };
             if level == 0 && sizes.len() > 1 {
-                ends.extend(self.from_last(&mut objective, ends.first(), &bounds, stop));
+                ends.extend(self.search_last(&mut objective, ends.first(), &bounds, stop));
             }
             ends.retain(|end| end.status != Status::Failed);
             ends.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -207,7 +207,7 @@ impl Search<'_> {
 
     /// The search on all data from the parameters of last time, given up when it falls behind the `found` of the parts. None if the parts led
     /// to the same optimum, and nearer to it.
-    fn from_last(
+    fn search_last(
         &self,
         objective: &mut Function<'_>,
         found: Option<&Minimum>,

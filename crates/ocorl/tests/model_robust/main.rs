@@ -473,7 +473,9 @@ fn training_in_parts_never_loses_what_it_had() {
         let z: Vec<f64> = (0..5).map(|k| [3.0, 3.0, 4.0, 4.0, 2.0][k] * rng.normal()).collect();
         let mut derivative = [0.0; 4];
         f.derivative(Points::single(&z), &mut derivative);
-        derivative.iter_mut().for_each(|d| *d += 0.1 * rng.normal());
+        for d in &mut derivative {
+            *d += 0.1 * rng.normal();
+        }
         data.push(f64::from(i), &z[..4], &z[4..], &derivative, &[0.1; 4]).expect("finite data");
     }
     let training = TrainingSettings { priors: false, restarts: 0, ..TrainingSettings::default() };

@@ -234,7 +234,9 @@ impl Member {
                     p += 1;
                 }
                 let (y, omega) = (&targets[row * outputs..][..outputs], data.loss_weights(row));
-                sums.iter_mut().for_each(|sum| sum.add(&phi, omega, y));
+                for sum in &mut sums {
+                    sum.add(&phi, omega, y);
+                }
             }
         }
         let (weights, bias) = shape.output_layer(&mut self.trained);

@@ -88,8 +88,12 @@ impl Shape {
             let layer = self.layer(l);
             let (weights, bias) = layer.split(&mut parameters);
             let std = gain / (layer.columns as f64).sqrt();
-            weights.iter_mut().for_each(|w| *w = std * rng.normal());
-            bias.iter_mut().for_each(|b| *b = rng.normal());
+            for w in weights.iter_mut() {
+                *w = std * rng.normal();
+            }
+            for b in bias.iter_mut() {
+                *b = rng.normal();
+            }
         }
         parameters
     }
@@ -152,7 +156,9 @@ impl Shape {
             std::mem::swap(&mut delta, &mut other);
         }
         for (out, a) in out.chunks_exact_mut(count).zip(&row[self.hidden..]) {
-            out.iter_mut().for_each(|out| *out += a);
+            for out in out.iter_mut() {
+                *out += a;
+            }
         }
     }
 
@@ -217,7 +223,9 @@ mod tests {
             let shape = Shape { inputs: 3, hidden: 5, layers, outputs: 2 };
             let mut rng = Stream::root(layers as u64).rng();
             let mut parameters = shape.random(1.0, &mut rng);
-            parameters.iter_mut().for_each(|p| *p += 0.3 * rng.normal());
+            for p in &mut parameters {
+                *p += 0.3 * rng.normal();
+            }
             let mut e: Vec<f64> = (0..3 * COUNT).map(|_| rng.normal()).collect();
             let errors: Vec<f64> = (0..2 * COUNT).map(|_| rng.normal()).collect();
             let (_, memory) = evaluate(shape, &parameters, &e);
