@@ -389,22 +389,22 @@ mod tests {
     #[test]
     fn the_episodes_before_the_last_have_a_table_of_their_own() {
         let episodes =
-            [(900.0, "completed"), (50.0, "a limit was hit"), (20.2, "completed"), (20.1, "completed")];
+            [(900.0, "completed"), (50.0, "a limit was hit"), (20.5, "completed"), (20.25, "completed")];
         let set = [("strategy", "max-determinant")];
         let table =
             Table1::new(&Results { cells: vec![crate::testing::run("pendulum", &set, 0, &episodes)] });
-        // Optimum 20: regret 30 + 0.2 + 0.1; the middle of the last five is 20.2.
-        let line = "| Pendulum | max determinant | 1 of 3 | 50.0 | 2.50 | 30.3 | 1.51 | +0.500 % | +1.00 % |";
+        // Optimum 20: regret 30 + 0.5 + 0.25; the middle of the last five is 20.5.
+        let line = "| Pendulum | max determinant | 1 of 3 | 50.0 | 2.50 | 30.8 | 1.54 | +1.25 % | +2.50 % |";
         let markdown = table.progress_markdown();
         assert_eq!(markdown.lines().nth(2), Some(line), "{markdown}");
         assert_eq!(markdown.lines().count(), 3, "strategies without results have no line: {markdown}");
         assert!(
-            table.progress_latex().contains("& +0.500 \\% & +1.00 \\% \\\\"),
+            table.progress_latex().contains("& +1.25 \\% & +2.50 \\% \\\\"),
             "{}",
             table.progress_latex()
         );
         let csv = table.tidy().csv();
-        assert!(csv.lines().nth(2).is_some_and(|line| line.ends_with(",3,1,50.0,30.3,20.1,20.2")), "{csv}");
+        assert!(csv.lines().nth(2).is_some_and(|line| line.ends_with(",3,1,50.0,30.75,20.25,20.5")), "{csv}");
         assert!(csv.lines().nth(1).is_some_and(|line| line.ends_with(",,,,,")), "{csv}");
     }
 

@@ -38,7 +38,7 @@ pub fn total_measurements(results: &Results) -> Figure {
 }
 
 fn panel(system: &str, groups: &[&Group<'_>], strategies: &[String], counts: &BTreeSet<usize>) -> Panel {
-    let x = Axis::new("measurements in all so far", "").whole().log();
+    let x = Axis::new("measurements so far", "").whole().log();
     let mut panel = Panel::new(title(system), x, Axis::new("gap", "%").log().range(GAPS.0, GAPS.1));
     // The legend: colours, shades, and what the gaps are compared with.
     for (i, name) in strategies.iter().enumerate() {
