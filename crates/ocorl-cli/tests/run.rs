@@ -108,7 +108,7 @@ fn a_run_prints_a_row_an_episode_and_saves_everything_beside_itself() {
         );
     }
     assert!(lines[6].starts_with("done in ") && lines[6].contains("    optimum 20.1604 ("), "{}", lines[6]);
-    assert!(lines[6].ends_with("    best with 9 holds 20.5494"), "{}", lines[6]);
+    assert!(lines[6].ends_with("    optimal zero-order hold (9) 20.5494"), "{}", lines[6]);
     assert_eq!(lines[7], "paper 20.29 +- 0.03 (equidistant, optimistic, 20 episodes x 10 measurements)");
     assert!(lines[8].contains("within 1 % of the optimum"), "{}", lines[8]);
     assert_eq!(lines.len(), 9);
@@ -246,7 +246,7 @@ fn discrete_time_is_measured_by_the_clock_unless_one_asks_otherwise() {
     let said = text(&output.stdout);
     assert!(said.contains("strategy equidistant, explore optimistic, seed 0, in discrete time\n"), "{said}");
     // As many holds as there are here; the paper has no such cell. τ is the same in all measurements by design.
-    assert!(said.contains("best with 4 holds") && !said.contains("\npaper "), "{said}");
+    assert!(said.contains("optimal zero-order hold (4)") && !said.contains("\npaper "), "{said}");
     assert!(!text(&output.stderr).contains("is the same in all measurements"), "{output:?}");
     assert_fails(
         &["pendulum", "--set", "time=discrete", "--strategy", "oracle"],

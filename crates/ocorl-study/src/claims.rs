@@ -553,7 +553,7 @@ mod tests {
             "a claim that fails is not left out: {text}"
         );
         assert!(
-            text.contains("(0 of 6 pairs of system and strategy, 0 of 12 runs). Exception: Pendulum"),
+            text.contains("(0 of 6 pairs of system and strategy, 0 of 12 runs). Exception: Glucose"),
             "{text}"
         );
     }

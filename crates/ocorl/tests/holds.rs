@@ -59,7 +59,9 @@ fn equal_times_by_list_are_planned_like_equal_holds() {
             };
             let (one, other) = (planned(HoldGrid::default()), planned(HoldGrid::Times(list.clone())));
             println!("{name}, {explore:?}: {one:?} and {other:?}");
-            for (one, other) in [(one.0, other.0), (one.1, other.1)] {
+            // A drawn function has several optima, and the searches need not end in the same: then only the mean is compared.
+            let pairs = [(one.1, other.1), (one.0, other.0)];
+            for (one, other) in &pairs[..if explore == Exploration::Thompson { 1 } else { 2 }] {
                 assert!((one - other).abs() < 1e-3 * one.abs(), "{name}, {explore:?}: {one} and {other}");
             }
         }

@@ -111,9 +111,13 @@ fn every_exploration_and_tracker_learns() {
         }
         let records = trial(&b, settings, 0, 20.16);
         assert!(records.iter().all(|r| r.outcome == "completed"), "{explore:?}: {records:?}");
-        if explore != Exploration::Information {
-            assert!(records[3].cost < 22.0, "{explore:?}: {}", records[3].cost);
-        }
+        // Disturbances of the control cost something in every episode.
+        let most = match explore {
+            Exploration::Information => f64::INFINITY,
+            Exploration::EpsilonGreedy | Exploration::Boltzmann => 26.0,
+            _ => 22.0,
+        };
+        assert!(records[3].cost < most, "{explore:?}: {}", records[3].cost);
     }
     // The gains of an optimistic plan count on a model that helps: they need a better one than solving online does.
     for (policy, most) in [(TrackerName::Feedback, 30.0), (TrackerName::Replan, 22.0)] {
