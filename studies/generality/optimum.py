@@ -43,7 +43,7 @@ class Plant:
     """x' = f(x, u), running cost, terminal cost; limits; typical sizes of states and inputs."""
 
     def __init__(self, name, x0, horizon, f, running, terminal, u_low, u_high, rest, target,
-                 x_low=None, x_high=None, elements=100, spread=1.0):
+                 x_low=None, x_high=None, elements=100, spread=1.0, sizes=None):
         self.name, self.horizon, self.elements, self.spread = name, float(horizon), elements, spread
         self.x0, self.rest = np.array(x0, float), np.array(rest, float)
         self.target = np.array(target, float)
@@ -52,6 +52,7 @@ class Plant:
         self.x_low = np.full(self.nx, -INF) if x_low is None else np.array(x_low, float)
         self.x_high = np.full(self.nx, INF) if x_high is None else np.array(x_high, float)
         self.x_size = np.maximum(np.maximum(abs(self.x0), abs(self.target)), 1.0)
+        self.x_size = self.x_size if sizes is None else np.array(sizes, float)
         reach = np.where(np.isfinite(self.u_high - self.u_low), (self.u_high - self.u_low) / 2, 2.0)
         self.u_size = reach
         x, u = ca.SX.sym("x", self.nx), ca.SX.sym("u", self.nu)
@@ -78,7 +79,7 @@ def evaluate(text, names):
     return eval(text.replace("^", "**"), {"__builtins__": {}}, functions | names)
 
 
-def own(name, elements=100, spread=1.0):
+def own(name, elements=100, spread=1.0, sizes=None):
     """The plant of a TOML file in this folder."""
     file = tomllib.loads((HERE / f"{name}.toml").read_text())
     system, cost = file["system"], file["cost"]
@@ -112,7 +113,7 @@ def own(name, elements=100, spread=1.0):
     limits = system.get("limits", {})
     return Plant(name, [float(evaluate(v, {})) for v in system["x0"]], evaluate(system["horizon"], {}), f, running,
                  terminal, bound(inputs, system["inputs"], 0), bound(inputs, system["inputs"], 1), u_target, x_target,
-                 bound(states, limits, 0), bound(states, limits, 1), elements, spread)
+                 bound(states, limits, 0), bound(states, limits, 1), elements, spread, sizes)
 
 
 def acrobot():
@@ -169,7 +170,8 @@ def car_moving(x, u):
 def race_car():
     """The car moves for a free time (state 6: it is constant), then stands still; time runs from 0 to 1.
 
-    It stands still, at once and at no cost of control, when vx <= 0.1 and the motor does not overcome the drag.
+    It stands still, at once and at no cost of control, when vx <= 0.1 and the motor does not overcome the drag; so
+    it never moves backwards (vx >= 0).
     """
     def f(x, u):
         return [x[6] * rate for rate in car_moving(x[:6], u)] + [ca.SX(0)]
@@ -177,7 +179,7 @@ def race_car():
     running = lambda x, u: x[6] * (away(x) + u[0] ** 2 + (u[1] - MOTOR_OFF) ** 2)
     terminal = lambda x: (1 + 10 - x[6]) * away(x)
     plant = Plant("race-car", [0] * 6 + [9.0], 1, f, running, terminal, [-0.35, -1], [0.35, 1], [0, MOTOR_OFF],
-                  [5, -2, -0.4, 0.1, 0, 0, 9.0], [-100, -100, -100, -INF, -10, -100, 0.5],
+                  [5, -2, -0.4, 0.1, 0, 0, 9.0], [-100, -100, -100, 0, -10, -100, 0.5],
                   [100, 100, 100, 100, 10, 100, 10], elements=150, spread=0.2)
     plant.free_first, plant.stops = [6], True
     return plant
@@ -187,7 +189,8 @@ def plant_of(name):
     built_in = {"acrobot": acrobot, "race-car": race_car, "van-der-pol": van_der_pol, "lotka-volterra": lotka_volterra}
     if name in built_in:
         return built_in[name]()
-    return own(name, **{"reaction-wheel": {"elements": 150}, "two-tanks": {"elements": 120}}.get(name, {}))
+    special = {"reaction-wheel": {"elements": 150, "sizes": [3, 10, 300]}, "two-tanks": {"elements": 120}}
+    return own(name, **special.get(name, {}))
 
 
 # --- Transcription -------------------------------------------------------------------------------------------------
@@ -207,7 +210,7 @@ class Solution:
 
 
 class Mesh:
-    def __init__(self, plant, elements, iterations):
+    def __init__(self, plant, elements, iterations, seconds=120.0):
         self.p, self.n = plant, elements
         p = plant
         self.h = p.horizon / elements
@@ -229,7 +232,7 @@ class Mesh:
             "x": ca.veccat(xs, zs, us), "f": goal, "g": ca.veccat(gap, xs[:, 1:] - end)},
             {"expand": True, "print_time": False, "ipopt": {
                 "tol": 1e-8, "constr_viol_tol": 1e-9, "max_iter": iterations, "print_level": 0, "sb": "yes",
-                "max_wall_time": 120.0, "bound_relax_factor": 0.0}})
+                "max_wall_time": seconds, "bound_relax_factor": 0.0}})
 
     def solve(self, guess):
         p, n = self.p, self.n
@@ -363,7 +366,7 @@ def reintegrate(p, s):
 
 def solve(name, count, extra=()):
     p, begun = plant_of(name), time.time()
-    coarse = Mesh(p, p.elements, 600)
+    coarse = Mesh(p, p.elements, 600, 30.0)
     found = []
     for label, guess in list(starts(p, coarse, count)) + list(extra):
         try:

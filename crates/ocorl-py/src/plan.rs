@@ -549,8 +549,18 @@ pub(crate) fn plan<'py>(
             let truth = system.truth.clone();
             let search = Search { system, intervals, random_starts, stages, max_iterations, seed };
             let (found, file) = if let Some(model) = model {
-                let imagined =
-                    explore.imagine(&model, &search.system.task, 0.1, Stream::root(seed).child("imagine"));
+                let task = &search.system.task;
+                let imagine = |explore: Exploration| {
+                    explore.imagine(&model, task, 0.1, Stream::root(seed).child("imagine"))
+                };
+                let mut imagined = imagine(explore);
+                if imagined.hallucinated_controls() > 0 {
+                    let mean = imagine(Exploration::Mean);
+                    let (make, forward) = (|| mean.dynamics(), ForwardPass::Rollout);
+                    if let Ok(plan) = search.best(&make, mean.cost.as_ref(), &mean.bounds, forward) {
+                        imagined = imagined.with_cost_rate(task, plan.cost.abs() / task.horizon);
+                    }
+                }
                 let forward = if imagined.hallucinated_controls() > 0 {
                     ForwardPass::Batch
                 } else {

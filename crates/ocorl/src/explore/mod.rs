@@ -22,7 +22,6 @@ pub use cost::{Reward, Rewarded, Widened};
 pub use dynamics::{MeanModel, Optimistic};
 pub use weights::{HeldControls, WeightedModel};
 
-use crate::linalg::Points;
 use crate::model::{StatisticalModel, WeightSpace};
 use crate::random::Stream;
 use crate::system::{Bounds, Cost, Dynamics, Task};
@@ -138,23 +137,9 @@ impl Exploration {
 /// Share of the task's own cost that keeps pure exploration near the task, and bounded.
 const LEASH: f64 = 0.1;
 
-/// Price of ‖η‖² for a unit of time, in parts of the usual rate of the task's cost ([`cost_rate`]): where η makes no difference to the cost
-/// it is zero, and the planner's problem has a curvature.
+/// Price of ‖η‖² for a unit of time, in parts of the rate of the task's cost ([`Imagined::with_cost_rate`]): where η makes no difference to the
+/// cost it is zero, and the planner's problem has a curvature.
 const EFFORT: f64 = 1e-6;
-
-/// The usual rate of a task's cost, by which whatever is added to the cost is scaled so that plans do not depend on the unit of cost: the
-/// median over `points` (x, u) of |c| + |c_T|/T. One if the cost is zero wherever the system was.
-pub fn cost_rate(task: &Task, times: &[f64], points: Points<'_>) -> f64 {
-    let mut rates = vec![0.0; points.len()];
-    task.cost.running(times, points, &mut rates);
-    for (i, rate) in rates.iter_mut().enumerate() {
-        let terminal = task.cost.terminal(task.horizon, &points.at(i)[..task.states.len()]);
-        *rate = rate.abs() + terminal.abs() / task.horizon;
-    }
-    rates.retain(|rate| *rate > 0.0 && rate.is_finite());
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or(1.0)
-}
 
 /// A problem for the planner: dynamics that a model imagines, a cost, and limits of all controls.
 #[derive(Clone)]
@@ -188,10 +173,10 @@ impl Imagined {
         }
     }
 
-    /// With the price of η for a task whose cost has the usual rate `rate`.
+    /// With the price of η for a task whose cost grows by `rate` per unit of time, so that plans do not depend on the unit of cost.
     #[must_use]
     pub fn with_cost_rate(mut self, task: &Task, rate: f64) -> Self {
-        if let Source::Optimistic(_) = self.source {
+        if matches!(self.source, Source::Optimistic(_)) && rate > 0.0 && rate.is_finite() {
             self.cost = Arc::new(Widened::new(task.cost.clone(), task.states.len(), EFFORT * rate));
         }
         self

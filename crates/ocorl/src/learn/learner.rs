@@ -8,8 +8,8 @@ use super::settings::{NEEDS_WEIGHTS, Observed, Settings, SettingsError, Time, Tr
 use super::timing::Timing;
 use super::{FirstControl, Setback, following, setback};
 use crate::event::{Event, Observer};
-use crate::explore::{Exploration, Imagined, cost_rate};
-use crate::linalg::{Blocks, Points};
+use crate::explore::{Exploration, Imagined};
+use crate::linalg::Blocks;
 use crate::measurements::Measurements;
 use crate::model::{Mean, ModelError, StatisticalModel};
 use crate::plan::Plan;
@@ -226,7 +226,11 @@ impl Learner {
     /// A leg of episode 0, or of an episode that could not be planned.
     fn excite(&self, start: usize) -> Leg {
         let set_back = self.setbacks[start];
-        let scale = self.settings.excitation.scale * set_back.map_or(1.0, |s| s.damping());
+        let mut scale = self.settings.excitation.scale * set_back.map_or(1.0, |s| s.damping());
+        if !self.data.is_empty() {
+            // The same control once more would show nothing new.
+            scale *= self.stream.child("excitation").index(self.episode).index(start).rng().uniform(0.5, 1.5);
+        }
         let (first, safe) = (self.first.clone(), self.task.safe_control.clone());
         let bounds = self.task.control_bounds.clone();
         let law = Law(move |t: f64, x: &[f64], u: &mut [f64]| {
@@ -276,22 +280,12 @@ impl Learner {
             return Imagined::near_data(model, &self.planned_task(), set_back.weight);
         }
         let stream = self.stream.child("plan").index(self.episode).child("sample");
-        let task = self.planned_task();
-        let imagined = self.settings.explore.imagine(model, &task, self.settings.bonus_weight, stream);
-        imagined.with_cost_rate(&task, self.cost_rate())
+        self.settings.explore.imagine(model, &self.planned_task(), self.settings.bonus_weight, stream)
     }
 
     /// The task as the next episode is planned.
     fn planned_task(&self) -> Task {
         self.holds().and_then(|holds| holds.task(&self.task)).unwrap_or_else(|| self.task.clone())
-    }
-
-    /// The usual rate of the cost where the system was.
-    fn cost_rate(&self) -> f64 {
-        let (all, width) = (self.data.points(), self.task.dims().point());
-        // In discrete time the length of the hold stands behind each point.
-        let points: Vec<f64> = (0..all.len()).flat_map(|i| &all.at(i)[..width]).copied().collect();
-        cost_rate(&self.task, self.data.times(), Points::new(&points, width))
     }
 
     /// Plans a leg. If no plan is found the last one is followed again, if it completed, or the system is excited.

@@ -110,6 +110,7 @@ impl Planning<'_> {
         if explore.plans_on_the_mean() {
             return Ok(Planned { mean_cost: best.cost, plan: best, iterations });
         }
+        let imagined = &imagined.clone().with_cost_rate(self.task, best.cost.abs() / self.task.horizon);
         let extra = imagined.hallucinated_controls();
         if let Some(counts) = imagined.weights() {
             let again = last.filter(|p| p.controls.size() == nu + extra);
