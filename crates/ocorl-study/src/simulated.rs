@@ -252,7 +252,7 @@ pub(crate) fn row(start: usize, reading: &Reading) -> Row {
 /// What was applied along the way, if that matters: only where states are all that was measured.
 pub(crate) fn controls(start: usize, leg: &Executed) -> Vec<Applied> {
     let states = leg.readings.iter().any(|reading| reading.derivative.is_none());
-    let path = &leg.trajectory;
+    let path = leg.applied();
     let each = path.times.iter().zip(path.controls.iter()).filter(|_| states);
     each.map(|(t, u)| Applied { start, t: *t, u: u.to_vec() }).collect()
 }

@@ -75,6 +75,20 @@ pub struct Executed {
     pub synchronizations: Vec<f64>,
     /// x and u along the way, if they are known.
     pub trajectory: Trajectory,
+    /// The jumps of the control, each twice: before and after; empty if they are not known.
+    pub jumps: Trajectory,
+}
+
+impl Executed {
+    /// The trajectory with both sides of every jump of the control: what was applied, as exactly as it is known. It has no states if those
+    /// are not known.
+    pub fn applied(&self) -> Trajectory {
+        if self.jumps.times.is_empty() {
+            self.trajectory.clone()
+        } else {
+            self.trajectory.with_jumps(&self.jumps)
+        }
+    }
 }
 
 /// What can be run.
@@ -188,7 +202,7 @@ impl Plant for SimulatedPlant {
         // Whoever asked to stop in the last moment, or in a measurement, is heard too.
         let cancelled = self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
         let outcome = if cancelled { Outcome::Cancelled { time: run.end() } } else { run.outcome.clone() };
-        Executed { outcome, cost: run.cost(), readings, synchronizations, trajectory }
+        Executed { outcome, cost: run.cost(), readings, synchronizations, trajectory, jumps: run.jumps }
     }
 }
 

@@ -112,8 +112,8 @@ fn the_learned_map_is_the_exact_one_of_a_linear_system() {
             worst[j] = worst[j].max((predicted - exact[j]).abs() / (tau * b.task.noise_std[j]));
         }
     }
-    // In units of the noise of one measured x_{k+1}; 72 measurements of a smooth function average it.
-    assert!(worst.iter().all(|w| *w < 2.0), "{worst:?}");
+    // In units of the noise of one measured x_{k+1}: the worst of 72 points.
+    assert!(worst.iter().all(|w| *w < 2.5), "{worst:?}");
 }
 
 /// A Gaussian process of two states, one control and τ, with data at three lengths of hold.

@@ -375,7 +375,7 @@ fn samples_between_integration_steps_are_exact() {
     }
 }
 
-/// Where the control jumps a sample is there with the control before and after the jump; where it does not, once.
+/// Where the control jumps it is recorded before and after the jump, beside the samples.
 #[test]
 fn samples_have_both_sides_of_a_jump() {
     struct Steps(f64);
@@ -398,8 +398,11 @@ fn samples_have_both_sides_of_a_jump() {
     let times: Vec<f64> = (0..=8).map(|i| 0.5 * f64::from(i)).collect();
     let e = Experiment { sample_times: &times, sample_jumps: true, ..experiment(&[0.0], 4.0) };
     let run = Simulator::new(1e-9).run(&mut Scalar(|_, u| u), &mut Steps(0.0), &e);
-    assert_eq!(run.samples.times, [0.0, 0.5, 1.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.0, 3.5, 4.0]);
-    let controls: Vec<f64> = run.samples.controls.iter().map(|u| u[0]).collect();
+    assert_eq!(run.samples.times, times);
+    assert_eq!(run.samples.controls.as_slice(), [1.0, 1.0, -1.0, -1.0, -1.0, -1.0, 2.0, 2.0, 2.0]);
+    let all = run.samples.with_jumps(&run.jumps);
+    assert_eq!(all.times, [0.0, 0.5, 1.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.0, 3.5, 4.0]);
+    let controls: Vec<f64> = all.controls.iter().map(|u| u[0]).collect();
     assert_eq!(controls, [1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 2.0, 2.0, 2.0]);
 }
 

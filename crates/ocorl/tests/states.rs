@@ -130,7 +130,8 @@ fn bad_readings_are_left_out_and_never_panic() {
         e.readings[2].state[0] = f64::NAN;
         e.readings[3].time = f64::INFINITY;
     });
-    assert!(learner.data().len() >= 15 && learner.data().len() <= 24, "{}", learner.data().len());
+    // Two of ten are bad, and the interval across them may be too long to be used.
+    assert!(learner.data().len() >= 12 && learner.data().len() <= 24, "{}", learner.data().len());
     let (learner, _) = through(|e| {
         for (i, r) in e.readings.iter_mut().enumerate() {
             r.state[1] = [1e200, -1e200, 0.0][i % 3];
@@ -169,6 +170,7 @@ fn record(angles: &[f64]) -> states::Record {
         readings: angles.iter().enumerate().map(reading).collect(),
         synchronizations: Vec::new(),
         trajectory: Trajectory::default(),
+        jumps: Trajectory::default(),
     };
     states::Record::of(&[3.0], &executed).expect("states")
 }

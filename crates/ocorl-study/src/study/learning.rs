@@ -170,6 +170,7 @@ pub fn executed_of(episode: &EpisodeHistory) -> Vec<Executed> {
             readings: mine.map(reading).collect(),
             synchronizations: Vec::new(),
             trajectory: applied(episode, start),
+            jumps: Trajectory::default(),
         }
     };
     episode.plan.legs.iter().map(|table| leg(table.start)).collect()

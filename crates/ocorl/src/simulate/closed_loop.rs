@@ -53,7 +53,7 @@ pub struct Experiment<'a> {
     /// Ascending times, the last not before `end`, at which [`Run::samples`] records state, control and cost; if the run stops early, its
     /// end is the last sample.
     pub sample_times: &'a [f64],
-    /// Whether [`Run::samples`] also records the control on both sides of each of its jumps.
+    /// Whether [`Run::jumps`] records the control on both sides of each of its jumps.
     pub sample_jumps: bool,
 }
 
@@ -118,6 +118,7 @@ impl Simulator {
             stop_cost: 0.0,
             evaluations: 0,
             samples: Trajectory::empty(dims),
+            jumps: Trajectory::empty(dims),
             dense: Blocks::zeros(dense_size(dims.state + 1), 0),
         };
         let (point, probe) = (vec![0.0; dims.point()], vec![0.0; dims.state + 1]);
@@ -413,11 +414,8 @@ impl Loop<'_, '_> {
         if before.iter().zip(front.u.get()).all(same) {
             return;
         }
-        self.run.samples.push(front.time, front.x.get(), before, front.cost);
-        let next = self.experiment.sample_times.get(self.taken);
-        if next != Some(&front.time) {
-            self.run.samples.push(front.time, front.x.get(), front.u.get(), front.cost);
-        }
+        self.run.jumps.push(front.time, front.x.get(), before, front.cost);
+        self.run.jumps.push(front.time, front.x.get(), front.u.get(), front.cost);
     }
 
     /// Records the end of the run, if sample times are left: the last of them, or those that an early end cut off.

@@ -95,6 +95,8 @@ pub struct Run {
     /// What was recorded at the sample times of the experiment. Unlike `controls`, which has one control for each integration step, it has
     /// the control that acted at the very time.
     pub samples: Trajectory,
+    /// The jumps of the control, each twice: with the control before it, then with the one after it. Recorded if the experiment wants it.
+    pub jumps: Trajectory,
     /// Coefficients of the dense output of state and cost, one block for each step.
     pub(super) dense: Blocks,
 }

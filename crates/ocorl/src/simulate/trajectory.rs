@@ -36,6 +36,32 @@ impl Trajectory {
         self.costs.push(cost);
     }
 
+    /// The same with `jumps`, each of them twice, at their times: a sample at the time of a jump has the control after it.
+    #[must_use]
+    pub fn with_jumps(&self, jumps: &Trajectory) -> Trajectory {
+        let mut out = Trajectory {
+            times: Vec::new(),
+            states: Blocks::zeros(self.states.size(), 0),
+            controls: Blocks::zeros(self.controls.size(), 0),
+            costs: Vec::new(),
+        };
+        let mut take = |from: &Trajectory, i: usize| {
+            out.push(from.times[i], from.states.at(i), from.controls.at(i), from.costs[i]);
+        };
+        let mut next = 0;
+        for (i, &time) in self.times.iter().enumerate() {
+            while let Some(&jump) = jumps.times.get(next).filter(|jump| **jump <= time) {
+                take(jumps, next);
+                if jump < time {
+                    take(jumps, next + 1);
+                }
+                next += 2;
+            }
+            take(self, i);
+        }
+        out
+    }
+
     /// z = (x, u) at every time, one after the other.
     pub fn points(&self) -> Vec<f64> {
         let both = self.states.iter().zip(self.controls.iter());

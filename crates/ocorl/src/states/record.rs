@@ -76,14 +76,14 @@ impl Record {
                 record.states.push(&r.state);
             }
         }
-        let known = &executed.trajectory;
+        let known = executed.applied();
         record.controls = if known.times.is_empty() || known.controls.len() != known.times.len() {
             let size = readings[0].control.len();
             let values: Vec<f64> = readings.iter().flat_map(|r| r.control.clone()).collect();
             let times = readings.iter().map(|r| r.time).collect();
             Controls::new(times, if size > 0 { Blocks::from_vec(values, size) } else { return None })
         } else {
-            Controls::new(known.times.clone(), known.controls.clone())
+            Controls::new(known.times, known.controls)
         };
         (record.times.len() > 1).then_some(record)
     }
