@@ -173,7 +173,7 @@ fn recalibration_brings_coverage_of_unseen_values_near_what_is_promised() {
             assert!((point.observed - point.level).abs() < 0.08, "output {j}: {point:?}");
         }
     }
-    // An ensemble that spreads far too much is narrowed.
+    // Where the spread of the members is wrong, it is changed.
     let wide = trained(600, EnsembleSettings { steps: 2, prior: 20.0, ..EnsembleSettings::default() });
     assert!(wide.recalibration().iter().all(|a| *a != 1.0), "{:?}", wide.recalibration());
 }
