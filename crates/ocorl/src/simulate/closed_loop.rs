@@ -387,7 +387,9 @@ impl Loop<'_, '_> {
         let (state, cost) = self.run.dense.at_mut(last).split_at_mut(dense_size(after.get().len()));
         state[0] = h;
         dense_output(h, front.x.get(), after.get(), |i, j| front.slopes[i].get()[j], full, &mut state[1..]);
-        dense_output(h, &[front.cost], &[front.cost + gained], |i, _| front.rates[i], full, cost);
+        if self.experiment.cost.is_some() {
+            dense_output(h, &[front.cost], &[front.cost + gained], |i, _| front.rates[i], full, cost);
+        }
     }
 
     /// Records the samples from `begin` on that lie before `end`, both within the step just made: the state by the dense output, the
