@@ -311,7 +311,7 @@ impl Learner {
             observer.observe(&Event::SetBack { episode, start, failures, reached });
             explore = Exploration::Bonus;
             if let Ok(Planned { plan, .. }) = planning.solve(Exploration::Mean, &mean, &mean, last) {
-                set_back.weight = set_back.weight(model.as_ref(), &task, &plan);
+                set_back.weight = set_back.penalty_weight(model.as_ref(), &task, &plan);
             }
         }
         self.setbacks[start] = set_back;

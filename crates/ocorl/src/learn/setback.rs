@@ -57,7 +57,7 @@ impl Setback {
     }
 
     /// λₖ, given the best plan on the mean model.
-    pub(super) fn weight(&self, model: &dyn StatisticalModel, task: &Task, mean: &Plan) -> f64 {
+    pub(super) fn penalty_weight(&self, model: &dyn StatisticalModel, task: &Task, mean: &Plan) -> f64 {
         let nodes: Vec<f64> = (0..mean.controls.len())
             .flat_map(|k| [mean.states.at(k), mean.controls.at(k)].concat())
             .collect();
