@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         initial_state: &task.initial_state,
         times: &times,
         control_bounds: &task.control_bounds,
+        rate_limit: None,
         state_bounds: None,
         transcription: Transcription::default(), // classical Runge–Kutta, the cost integrated with the state
     };

@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         initial_state: &[-1.0, 0.0],
         times: &times,
         control_bounds: &Bounds::symmetric([0.25]),
+        rate_limit: None,
         state_bounds: None,
         transcription: Transcription::default(),
     };

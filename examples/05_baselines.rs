@@ -10,12 +10,17 @@ use std::error::Error;
 fn main() -> Result<(), Box<dyn Error>> {
     for name in ["cancer-treatment", "bicycle"] {
         let benchmark = Benchmark::find(name)?;
-        let (found, scale) = (all(&benchmark, &BaselineSettings::default())?, benchmark.table_scale());
+        let (found, units) = (all(&benchmark, &BaselineSettings::default())?, benchmark.table_units());
         println!("{}", benchmark.title);
-        println!("  known model, continuous time        {:>9.4}", scale * found.continuous.tracked.cost());
-        println!("  known model, best zero-order hold   {:>9.4}", scale * found.held.cost);
-        println!("  the same as the authors compute it  {:>9.4}", scale * found.held_reference.cost);
-        if let Some(paper) = benchmark.published {
+        println!(
+            "  known model, continuous time        {:>9.4}",
+            units.cost(found.continuous.tracked.cost())
+        );
+        println!("  known model, best zero-order hold   {:>9.4}", units.cost(found.held.cost));
+        if let Some(reference) = &found.held_reference {
+            println!("  the same as the authors compute it  {:>9.4}", units.cost(reference.cost));
+        }
+        if let Some(paper) = benchmark.published() {
             println!("  the paper's two                     {:>9.2} and {:.2}", paper.continuous, paper.held);
             let learned = paper.max_determinant;
             println!("  the paper's learned controller      {:>9.2} +- {:.2}", learned.mean, learned.std);

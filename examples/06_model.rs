@@ -11,7 +11,7 @@ use ocorl::model::{
 };
 use ocorl::random::{Rng, Stream};
 use ocorl::simulate::{Experiment, Law, Simulator};
-use ocorl::system::{Benchmark, Task};
+use ocorl::system::{Benchmark, KnownSystem, Task};
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// `count` noisy derivatives along a run from hanging under the torque a sin(bt).
 fn explore(
-    pendulum: &Benchmark,
+    pendulum: &KnownSystem,
     a: f64,
     b: f64,
     count: usize,
@@ -101,7 +101,7 @@ fn explore(
 }
 
 /// The acceleration in truth, and mean and standard deviation of the model.
-fn compare(pendulum: &Benchmark, model: &GaussianProcess, place: &[f64; 3]) -> (f64, f64, f64) {
+fn compare(pendulum: &KnownSystem, model: &GaussianProcess, place: &[f64; 3]) -> (f64, f64, f64) {
     let (mut truth, mut at) = ([0.0; 2], Posterior::default());
     pendulum.dynamics().derivative(Points::single(place), &mut truth);
     model.posterior(Points::single(place), Query::MeanStd, &mut at);

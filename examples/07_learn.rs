@@ -1,4 +1,4 @@
-//! Learn to swing up a pendulum whose equations are not known: propose an episode, run it, observe what was measured.
+//! Learn to swing up a pendulum whose equations are not known: ask for an episode, run it, tell what was measured.
 //!
 //! The learner sees the task and the readings, never the plant: put your rig where the simulated plant stands.
 //!
@@ -6,31 +6,29 @@
 
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use ocorl::learn::{Learner, Settings};
-use ocorl::plant::{Plant, SimulatedPlant};
+use ocorl::learn::{EpisodeLoop, Learner, Settings};
+use ocorl::plant::SimulatedPlant;
 use ocorl::random::Stream;
 use ocorl::system::Benchmark;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pendulum = Benchmark::find("pendulum")?;
-    let mut settings = Settings { episodes: 7, ..Settings::for_benchmark(&pendulum) };
+    let mut settings = Settings { episodes: 7, ..Settings::for_system(&pendulum) };
     settings.excitation.scale = 100.0; // the first torque is sin t, large enough to learn from
 
     let stream = Stream::root(0);
-    let mut plant = SimulatedPlant::new(pendulum.task.clone(), pendulum.dynamics(), stream);
+    let plant = SimulatedPlant::new(pendulum.task.clone(), pendulum.dynamics(), stream);
     let first_control = pendulum.first_control.clone();
-    let mut learner = Learner::new(pendulum.task.clone(), first_control, settings.clone(), stream)?;
+    let learner = Learner::new(pendulum.task.clone(), first_control, settings, stream)?;
+    let mut episodes = EpisodeLoop { journal: learner, plant };
 
     println!("episode  planned     cost  measured at");
-    for episode in 0..settings.episodes {
-        let mut proposal = learner.propose(&mut ());
-        let executed: Vec<_> = proposal.legs.iter_mut().map(|leg| plant.run(leg)).collect();
-        learner.observe(&executed, &mut ());
-
+    while let Some(run) = episodes.next_episode(&mut ())? {
+        let (proposal, result) = (&run.proposal, &run.results[0]);
         let planned = proposal.planned_cost().map_or("-".into(), |cost| format!("{cost:.3}"));
-        let times: Vec<String> = executed[0].readings.iter().map(|r| format!("{:.1}", r.time)).collect();
-        println!("{episode:7}  {planned:>7}  {:7.3}  {}", executed[0].cost, times.join(" "));
+        let times: Vec<String> = result.readings.iter().map(|r| format!("{:.1}", r.time)).collect();
+        println!("{:7}  {planned:>7}  {:7.3}  {}", proposal.episode, result.cost, times.join(" "));
     }
-    println!("the best possible is 20.160; {} measurements were enough", learner.data().len());
+    println!("the best possible is 20.160; {} measurements were enough", episodes.journal.data().len());
     Ok(())
 }

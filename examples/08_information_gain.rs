@@ -23,7 +23,7 @@ const COUNTS: [usize; 6] = [10, 20, 50, 100, 150, 200];
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in ["pendulum", "glucose-in-blood"] {
         let b = Benchmark::find(name)?;
-        let mut settings = Settings::for_benchmark(&b);
+        let mut settings = Settings::for_system(&b);
         settings.excitation.scale = if name == "pendulum" { 100.0 } else { 1.0 };
         let mut trial = Trial::new(&b, settings, 0, 0.0)?;
         let mut executed = Vec::new();
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let prior = model.prior().ok_or("a Gaussian process knows its prior")?;
             let noise: Vec<f64> = b.task.noise_std.iter().map(|s| s * s).collect();
             let gains = COUNTS.map(|n| {
-                let mut joint = prior.joint(Points::new(&executed, b.task.dims().point()));
+                let mut joint = prior.covariance_columns(Points::new(&executed, b.task.dims().point()));
                 greedy_maximum_information_gain(joint.as_mut(), &noise, n).iter().sum::<f64>()
             });
             println!("| {kernel} | {} |", gains.map(|gain| format!("{gain:.1}")).join(" | "));

@@ -1,4 +1,4 @@
-// One episode: slider, keys, play, links between plots, the table of measurements.
+// The view of one episode: slider, keys, playback, links between plots, table of measurements.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -13,18 +13,18 @@ before(async () => {
 after(() => world.end());
 
 const name = "runs/pendulum-b";
-const words = (page) => page.locator(".episode-words b").textContent();
+const caption = (page) => page.locator(".episode-caption b").textContent();
 
 test("the slider moves all plots of the episode", async () => {
   const page = await lookAt(world, name);
   await plot(page, "states");
-  assert.equal(await words(page), "Episode 5", "the newest at first");
+  assert.equal(await caption(page), "Episode 5", "the newest at first");
   const before_ = [await ink(page, "states"), await ink(page, "phase")];
   await page.locator("#episode").fill("1");
   await until(
-    () => words(page),
+    () => caption(page),
     (now) => now === "Episode 1",
-    "the words beside the slider",
+    "the caption beside the slider",
   );
   await until(
     () => ink(page, "states"),
@@ -42,7 +42,7 @@ test("the slider moves all plots of the episode", async () => {
 
 test("the address opens the same view", async () => {
   const page = await lookAt(world, name, { query: "?episode=2&t=4&window=2,8&log=regret.y" });
-  assert.equal(await words(page), "Episode 2");
+  assert.equal(await caption(page), "Episode 2");
   await plot(page, "states");
   await page.locator('[data-exhibit="states"] .pin').first().waitFor({ state: "visible" });
   const clock = page.locator(".clock");
@@ -53,7 +53,7 @@ test("the address opens the same view", async () => {
 test("with keys alone: to the slider by Tab, through the episodes by arrows", async () => {
   const page = await lookAt(world, name);
   await until(
-    () => words(page),
+    () => caption(page),
     (now) => now === "Episode 5",
     "the newest",
   );
@@ -71,13 +71,13 @@ test("with keys alone: to the slider by Tab, through the episodes by arrows", as
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("ArrowLeft");
   await until(
-    () => words(page),
+    () => caption(page),
     (now) => now === "Episode 3",
     "two to the left",
   );
   await page.keyboard.press("Home");
   await until(
-    () => words(page),
+    () => caption(page),
     (now) => now === "Episode 0",
     "the first",
   );
@@ -91,7 +91,7 @@ test("a click in an episode plot selects the episode", async () => {
   await page.mouse.move(box.x + 0.4 * box.width, box.y + 0.3 * box.height);
   await page.mouse.click(box.x + 0.4 * box.width, box.y + 0.3 * box.height);
   await until(
-    () => words(page),
+    () => caption(page),
     (now) => /Episode [123]/.test(now),
     "the clicked episode",
   );
@@ -144,9 +144,9 @@ test("playing goes through the episodes and ends at the last", async () => {
   const page = await lookAt(world, name, { query: "?episode=3" });
   await page.getByRole("button", { name: "Play all episodes" }).click();
   await until(
-    () => words(page),
+    () => caption(page),
     (now) => now === "Episode 5",
-    "the end of the film",
+    "the last episode",
   );
   clean(page);
 });

@@ -1,4 +1,4 @@
-// A study on hardware: what to do next, measurements with a mistake (shown at its row), good ones, notes, failures, and no token.
+// A study on hardware: the pending plan, a faulty upload (the error is shown at its row), a correct one, notes, failures, and no token.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -15,14 +15,14 @@ before(async () => {
 });
 after(() => world.end());
 
-/** What a pretend laboratory measures of the pending plan. */
+/** Measurements of the pending plan from a simulated rig. */
 async function measure(study) {
   const plan = join(study, "../plan.json");
   await writeFile(plan, await ocorl("study", "ask", study));
   return ocorl("rig", "pendulum", plan);
 }
 
-/** The same with a number spoilt in the second row of numbers. */
+/** The file with an invalid number in its second row of numbers. */
 function spoilt(text) {
   const lines = text.split("\n");
   const rows = lines.flatMap((line, i) => (/^[\d-]/.test(line) ? [i] : []));
@@ -46,22 +46,22 @@ test("the pending plan says what to do", async () => {
   clean(page);
 });
 
-test("a mistake is shown at its row, and then the mended file is taken", async () => {
+test("an error is shown at its row, and the corrected file is accepted", async () => {
   const page = await lookAt(world, "lab");
   const wrong = spoilt(good);
   await page.locator("#measured").setInputFiles(file(wrong.text));
   await page.locator(".refused .wrong-lines").waitFor();
   assert.equal(await page.locator("tr.wrong").getAttribute("data-line"), String(wrong.line));
   assert.equal(await page.locator(".wrong-cell").textContent(), "nan");
-  assert.ok((await page.locator(".mistake").textContent()).length > 10);
+  assert.ok((await page.locator(".row-error").textContent()).length > 10);
   const before_ = await page.locator(".next h2").textContent();
   await page.locator("#measured").setInputFiles(file(good));
-  // It is there for a moment only: then the plan is no longer pending.
+  // Visible for a moment only: the plan is then no longer pending.
   await page.locator(".accepted").waitFor({ state: "attached" });
   if (real) {
     await until(
       () => page.locator(".page-head .lead").textContent(),
-      (words) => words.includes("1 of 5 episodes"),
+      (text) => text.includes("1 of 5 episodes"),
       "one episode more",
     );
     good = await measure(join(world.folder, "lab"));
@@ -76,20 +76,20 @@ test("a mistake is shown at its row, and then the mended file is taken", async (
 
 test("a note is added", async () => {
   const page = await lookAt(world, "lab");
-  const words = "the belt <b>slips</b> & squeaks";
-  await page.getByLabel("A note").fill(words);
+  const note = "the belt <b>slips</b> & squeaks";
+  await page.getByLabel("A note").fill(note);
   await page.getByRole("button", { name: "Add note" }).click();
   await until(
     () => page.locator(".notes li").allTextContents(),
-    (all) => all.some((note) => note.includes(words)),
+    (all) => all.some((text) => text.includes(note)),
     "the note",
   );
   clean(page);
 });
 
-test("a run that broke off is marked", async () => {
+test("an aborted episode is marked", async () => {
   const page = await lookAt(world, "lab");
-  await page.getByText("The run broke off").click();
+  await page.getByText("Episode aborted").click();
   await page.getByLabel("Why the episode failed").fill("belt tore");
   await page.getByRole("button", { name: "Mark as failed" }).click();
   await until(
@@ -100,7 +100,7 @@ test("a run that broke off is marked", async () => {
   if (real)
     await until(
       () => page.locator(".episodes-table").textContent(),
-      (words) => words.includes("belt tore"),
+      (text) => text.includes("belt tore"),
       "the reason in the record",
     );
   clean(page);

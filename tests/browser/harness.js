@@ -1,5 +1,5 @@
-// What all tests share: a folder of studies, the program that watches it, a browser that looks at it, and what went wrong there.
-// With OCORL_BIN the real program is started, else the stand-in of mock/.
+// Test support: a folder of studies, a server for it, a browser, and a record of errors on its pages.
+// With OCORL_BIN the real program is started, otherwise the mock server of mock/.
 import { spawn, execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
@@ -26,18 +26,18 @@ const FLAGS = [
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 
-/** Runs the real program; what it says on its standard output. */
+/** Runs the real program; returns its standard output. */
 export async function ocorl(...args) {
   const { stdout } = await promisify(execFile)(program, args, { maxBuffer: 1e9 });
   return stdout;
 }
 
-/** The real program in the background, for a test that watches it work. */
+/** Starts the real program in the background. */
 export function ocorlBeside(...args) {
   return spawn(program, args, { stdio: "ignore" });
 }
 
-/** A new folder, a server for it, and a browser; `prepare(folder)` makes the studies (only with the real program). */
+/** Starts a server for a new folder, and a browser; `prepare(folder)` creates the studies (with the real program only). */
 export async function begin(prepare = async () => {}) {
   const folder = await mkdtemp(join(tmpdir(), "ocorl-browser-"));
   if (real) await prepare(folder);
@@ -66,7 +66,7 @@ export async function serve(folder, port = 0) {
       try {
         resolve(JSON.parse(text));
       } catch {
-        // Not all of it yet.
+        // The document is not complete yet.
       }
     });
     child.on("exit", (code) => reject(new Error(`the server ended with code ${code}: ${text}`)));
@@ -74,7 +74,7 @@ export async function serve(folder, port = 0) {
   return { child, ...said };
 }
 
-/** A page that remembers what went wrong: `page.trouble`, and `page.outside`: requests to elsewhere. */
+/** Opens a page that records its errors in `page.trouble`, and requests to other hosts in `page.outside`. */
 export async function look(
   world,
   fragment = "",
@@ -115,16 +115,16 @@ export async function look(
   return page;
 }
 
-/** Nothing went wrong on this page, but for messages that fit `allowed`. */
+/** Asserts that the page had no errors, except for messages that match `allowed`. */
 export function clean(page, allowed = /^$/) {
   assert.deepEqual(
-    page.trouble.filter((words) => !allowed.test(words)),
+    page.trouble.filter((message) => !allowed.test(message)),
     [],
   );
   assert.deepEqual(page.outside, []);
 }
 
-/** The item of the list with this name. */
+/** The list item of the study with this name. */
 export async function itemOf(world, name) {
   const { items } = await (await fetch(`${world.address}api/studies`)).json();
   const item = items.find((candidate) => candidate.name === name);
@@ -146,7 +146,7 @@ export async function lookAt(world, name, { query = "", ...options } = {}) {
   return page;
 }
 
-/** The canvas of a plot, in view: plots are drawn only when they come near. */
+/** The canvas of a plot, scrolled into view, because plots are drawn only then. */
 export async function plot(page, exhibit, panel = 0) {
   await page.locator(`[data-exhibit="${exhibit}"] .plot`).nth(panel).scrollIntoViewIfNeeded();
   const canvas = page.locator(`[data-exhibit="${exhibit}"] .plot`).nth(panel).locator("canvas:not(.sample)");
@@ -154,12 +154,12 @@ export async function plot(page, exhibit, panel = 0) {
   return canvas;
 }
 
-/** The picture a plot shows, as text that can be compared. */
+/** The image of a plot as text, for comparison. */
 export async function ink(page, exhibit, panel = 0) {
   return (await plot(page, exhibit, panel)).evaluate((element) => element.toDataURL());
 }
 
-/** Waits until `look` answers with something that `fits`. */
+/** Waits until the result of `look_` satisfies `fits`. */
 export async function until(look_, fits, what, limit = 10000) {
   const begun = Date.now();
   let seen;
@@ -173,7 +173,7 @@ export async function until(look_, fits, what, limit = 10000) {
   assert.fail(`${what}: still ${JSON.stringify(seen)?.slice(0, 300)} after ${limit} ms`);
 }
 
-/** The same folder with a new server: for what only the start of the stand-in reads. */
+/** Restarts the server on the same folder, because the mock server reads folders only at its start. */
 export async function again(world) {
   world.child.removeAllListeners("exit");
   world.child.kill("SIGINT");

@@ -1,4 +1,4 @@
-// 200 hostile names of studies and notes, in the dashboard and in the report: no script runs, nothing is asked of elsewhere.
+// 200 hostile names of studies and notes, in the dashboard and in the report: no script runs, no request goes to another host.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { cp, mkdir } from "node:fs/promises";
@@ -82,7 +82,7 @@ test("in what the address says", async () => {
   }
 });
 
-test("in the report", { skip: !real && "the stand-in writes no reports" }, async () => {
+test("in the report", { skip: !real && "the mock server writes no reports" }, async () => {
   const { items } = await (await fetch(`${world.address}api/studies`)).json();
   const page = await look(world);
   for (const { id } of items.filter((item) => item.name.startsWith("hostile/")).slice(0, 40)) {

@@ -47,14 +47,14 @@ test("the filter filters, and stays in the address", async () => {
   assert.deepEqual(await page.locator(".study-name a").allTextContents(), ["runs/pendulum-b"]);
   assert.match(page.url(), /filter=pendulum-b/);
   await page.getByRole("searchbox").fill("no such thing");
-  await page.getByText("Nothing fits the filter").waitFor();
+  await page.getByText("No study matches the filter").waitFor();
   clean(page);
 });
 
 test("two chosen studies are compared", async () => {
   const page = await look(world);
   await page.getByRole("checkbox", { name: "Compare runs/pendulum-a" }).check();
-  assert.match(await page.locator(".tray").textContent(), /choose one more/);
+  assert.match(await page.locator(".tray").textContent(), /select one more/);
   await page.getByRole("checkbox", { name: "Compare runs/pendulum-b" }).check();
   await page.getByRole("link", { name: "Compare" }).click();
   await page.waitForSelector(".exhibit canvas");
@@ -63,14 +63,14 @@ test("two chosen studies are compared", async () => {
   clean(page);
 });
 
-test("what is not there is said in words", async () => {
+test("missing pages and studies are reported", async () => {
   const page = await look(world, "#/study/ffffffffffffffff");
   await until(
     () => page.locator("h1").allTextContents(),
     (all) => all.includes("Not found"),
-    "words for a missing study",
+    "a message about a missing study",
   );
   await page.goto(`${world.address}#/nowhere`);
-  await page.getByText("Nothing here").waitFor();
+  await page.getByText("Page not found").waitFor();
   clean(page, /status of 404/);
 });

@@ -1,4 +1,4 @@
-// A study that runs: the page follows it without being loaded again, and says when the server is gone.
+// A running study: the page follows it without a reload, and reports a lost connection.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -27,10 +27,10 @@ test("a study that begins appears in the list, and its numbers grow", async () =
     : null;
   const row = page.locator(".study", { has: page.getByText(name, { exact: true }) });
   const text = async () => ((await row.count()) > 0 ? row.locator(".progress-cell").textContent() : "");
-  const first = await until(text, (words) => / of \d+ episodes/.test(words), "the new study in the list", 20000);
+  const first = await until(text, (now) => / of \d+ episodes/.test(now), "the new study in the list", 20000);
   if (child) assert.equal(await ended(child), 0);
-  if (real) await until(text, (words) => words.startsWith("4 of 4"), "all four episodes");
-  else await until(text, (words) => words !== first, "another episode");
+  if (real) await until(text, (now) => now.startsWith("4 of 4"), "all four episodes");
+  else await until(text, (now) => now !== first, "another episode");
   assert.equal(await page.evaluate(() => window.__same), true, "the page was loaded again");
   clean(page);
 });
@@ -50,10 +50,10 @@ test("the page of a running study moves by itself", async () => {
     window.__same = true;
   });
   await page.locator(".live-card").waitFor({ state: "visible", timeout: 20000 });
-  assert.match(await page.locator(".live-words").textContent(), /^Episode \d+ /);
-  const words = () => page.locator(".episode-words").textContent();
-  const before_ = await words();
-  await until(words, (now) => now !== before_, "another episode on the page", 60000);
+  assert.match(await page.locator(".live-caption").textContent(), /^Episode \d+ /);
+  const caption = () => page.locator(".episode-caption").textContent();
+  const before_ = await caption();
+  await until(caption, (now) => now !== before_, "another episode on the page", 60000);
   await page.waitForSelector('[data-exhibit="cost"] canvas:not(.sample)', { timeout: 60000 });
   const picture = await ink(page, "cost");
   await until(
@@ -74,12 +74,12 @@ test("without the server the page says so, and finds it again", async () => {
   const { child, address } = await serve(world.folder);
   const page = await look({ ...world, address }, "", { writable: false });
   const state = () => page.locator("#link").textContent();
-  await until(state, (words) => words === "live", "a connection");
+  await until(state, (now) => now === "live", "a connection");
   child.removeAllListeners("exit");
   child.kill("SIGKILL");
-  await until(state, (words) => words === "no connection, trying again", "the broken connection");
+  await until(state, (now) => now === "no connection, trying again", "the broken connection");
   const again = await serve(world.folder, Number(new URL(address).port));
-  await until(state, (words) => words === "live", "the connection again", 40000);
+  await until(state, (now) => now === "live", "the connection again", 40000);
   again.child.removeAllListeners("exit");
   again.child.kill("SIGINT");
   assert.deepEqual(page.outside, []);

@@ -1,4 +1,4 @@
-// Every page in a wide and a narrow window, light and dark: nothing sticks out sideways, nothing is too small to touch; pictures of all.
+// Every page in a wide and a narrow window, light and dark: no horizontal overflow, touch targets large enough; screenshots of all.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -57,7 +57,7 @@ for (const [size, width, height] of [
       for (const [name, fragment] of Object.entries(await pages())) {
         const page = await look(world, fragment, { width, height, dark: theme === "dark" });
         await page.waitForSelector("h1");
-        // What comes into view is drawn then, and makes the page longer.
+        // Plots are drawn when they come into view, which makes the page longer.
         for (let full = 0, last = -1, i = 0; full !== last && i < 10; i += 1) {
           last = full;
           full = await page.evaluate(() => document.documentElement.scrollHeight);
@@ -76,7 +76,7 @@ for (const [size, width, height] of [
   }
 }
 
-/** Controls that are hard to hit with a finger. */
+/** Controls that are too small to touch. */
 function tooSmall(page) {
   return page.evaluate(() =>
     [...document.querySelectorAll("button, select, input:not([type=checkbox]), summary, .button, .tick")]

@@ -1,4 +1,4 @@
-// The plots: zoom, reset, logarithmic axes, hidden series, the menu, and (with the stand-in) every kind of mark.
+// Plots: zoom, reset, logarithmic axes, hidden series, the menu, and (with the mock server) every kind of mark.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -18,12 +18,12 @@ const opened = async (options) => {
   await page.waitForSelector('[data-exhibit="cost"] canvas:not(.sample)');
   return page;
 };
-const menu = (page, exhibit, words) =>
+const menu = (page, exhibit, text) =>
   page
     .locator(`[data-exhibit="${exhibit}"]`)
     .getByRole("button", { name: /^Menu of/ })
     .click()
-    .then(() => page.locator(`[data-exhibit="${exhibit}"] .menu-item`, { hasText: words }).first());
+    .then(() => page.locator(`[data-exhibit="${exhibit}"] .menu-item`, { hasText: text }).first());
 
 test("dragging zooms, a double click shows all again, the address keeps it", async () => {
   const page = await opened();
@@ -39,7 +39,7 @@ test("dragging zooms, a double click shows all again, the address keeps it", asy
     "a part of the plot",
   );
   assert.match(page.url(), /z\.cost\.0=/);
-  assert.match(await page.locator(".episode-words b").textContent(), /Episode 5/, "a drag is not a click");
+  assert.match(await page.locator(".episode-caption b").textContent(), /Episode 5/, "a drag is not a click");
   await page.locator('[data-exhibit="cost"] .u-over').first().dblclick();
   await page.mouse.move(5, 5);
   await until(
@@ -117,14 +117,14 @@ test("a plot gives itself away as Python, and as files", async () => {
   assert.match(code, /^import matplotlib.pyplot as plt\nimport pandas as pd\n/);
   assert.match(code, /figure\/cost\.csv/);
   if (real) {
-    for (const [words, start] of [
+    for (const [entry, start] of [
       ["SVG", "<svg"],
       ["PNG", "\x89PNG"],
       ["CSV", "panel,"],
     ]) {
-      const href = await (await menu(page, "cost", words)).getAttribute("href");
+      const href = await (await menu(page, "cost", entry)).getAttribute("href");
       const bytes = Buffer.from(await (await fetch(new URL(href, world.address))).arrayBuffer());
-      assert.ok(bytes.toString("latin1").startsWith(start), `${words}: ${bytes.subarray(0, 20)}`);
+      assert.ok(bytes.toString("latin1").startsWith(start), `${entry}: ${bytes.subarray(0, 20)}`);
       await page.keyboard.press("Escape");
     }
   }
@@ -154,7 +154,7 @@ test("a plot is read by keys", async () => {
 
 test(
   "every kind of mark is drawn, in both themes",
-  { skip: real && "the gallery is part of the stand-in" },
+  { skip: real && "only the mock server has the gallery" },
   async () => {
     for (const dark of [false, true]) {
       const page = await lookAt(world, "gallery", { dark });

@@ -1,4 +1,4 @@
-// The report of each of the nine systems is one file that opens without trouble, with and without script.
+// The report of each of the nine systems is one file that opens without errors, with and without JavaScript.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const SYSTEMS = [
   "quadrotor-2d",
   "quadrotor-3d",
 ];
-const skip = !real && "the stand-in writes no reports";
+const skip = !real && "the mock server writes no reports";
 
 let world;
 before(async () => {

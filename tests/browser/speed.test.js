@@ -19,7 +19,7 @@ before(async () => {
 });
 after(() => world.end());
 
-/** Milliseconds from the request for the page until its first plot stood, by the page's own clock. */
+/** Milliseconds from the request for the page until its first plot was drawn, by the page's own clock. */
 async function paintTimes(address) {
   const context = await world.browser.newContext({ viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
@@ -45,7 +45,7 @@ async function paintTimes(address) {
 test("40 episodes × 20 measurements: plots stand within a second", async () => {
   const { id } = await itemOf(world, "big");
   const plotted = [];
-  // Other work on the machine makes it slower, never faster: the best of a few counts.
+  // Other work on the machine only makes it slower, so the fastest of a few runs counts.
   while (plotted.length < 6 && !plotted.some((time) => time < 1000)) {
     const [first, plots] = await paintTimes(`${world.address}#/study/${id}`);
     console.log(`first paint after ${first} ms, plots after ${plots} ms`);
@@ -67,7 +67,7 @@ test("the page weighs less than 500 KB", async () => {
   clean(page);
 });
 
-test("a thousand studies are listed within two seconds", { skip: !real && "the stand-in has fewer" }, async () => {
+test("a thousand studies are listed within two seconds", { skip: !real && "the mock server has fewer" }, async () => {
   const warm = await look(world);
   await warm.waitForSelector(".study");
   const page = await look(world, "", { writable: false });

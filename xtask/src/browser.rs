@@ -1,41 +1,52 @@
-//! The tests of the dashboard and the reports in a real browser: `tests/browser`, run by node.
+//! Runs the tests of the dashboard and the reports in a real browser: `tests/browser`, executed by node.
 
-use crate::run::{pass, root};
-use crate::steps::{Outcome, release};
+use crate::run::{is_root, pass, root};
+use crate::steps::{Outcome, program, released};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names under which the browser is installed.
+/// Names of browser executables.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// The tests that look at the clock.
+/// The tests that depend on timing.
 const TIMED: &str = "speed.test.js";
 
-/// Runs all of them with the program as it is built for use.
+/// Runs all tests except the timing-dependent ones, with the program of the test profile.
 pub(crate) fn run() -> Result<Outcome, String> {
+    tested(|name| name != TIMED, "--test-concurrency=2", program)
+}
+
+/// Runs the timing-dependent tests alone, with the release program.
+pub(crate) fn timed() -> Result<Outcome, String> {
+    tested(|name| name == TIMED, "--test-concurrency=1", released)
+}
+
+fn tested(
+    chosen: impl Fn(&str) -> bool,
+    beside: &str,
+    built: fn() -> Result<PathBuf, String>,
+) -> Result<Outcome, String> {
     let folder = root().join("tests/browser");
     if !answers("node") || !answers("npm") {
-        return Err("the browser tests need node 20 or later with npm; install nodejs".into());
+        return Ok(Outcome::Missing("node 20 or later with npm is not installed".into()));
     }
-    let browser = browser()?;
-    packages(&folder)?;
-    let built = release()?;
-    let Some((_, program)) = built.iter().find(|(name, _)| name == "ocorl") else {
-        return Err("the program was not built".into());
+    let browser = match browser() {
+        Ok(browser) => browser,
+        Err(reason) => return Ok(Outcome::Impossible(reason)),
     };
-    // What is timed runs alone.
-    let (timed, others): (Vec<_>, Vec<_>) = tests(&folder)?.into_iter().partition(|name| name == TIMED);
-    for (files, beside) in [(others, "--test-concurrency=2"), (timed, "--test-concurrency=1")] {
-        let mut node = Command::new("node");
-        node.args(["--test", beside]).args(files).current_dir(&folder);
-        node.env("OCORL_BIN", program).env("CHROMIUM", &browser);
-        pass(node)?;
-    }
+    packages(&folder)?;
+    let program = built()?;
+    let mut files = tests(&folder)?;
+    files.retain(|name| chosen(name));
+    let mut node = Command::new("node");
+    node.args(["--test", beside]).args(files).current_dir(&folder);
+    node.env("OCORL_BIN", program).env("CHROMIUM", &browser);
+    pass(node)?;
     Ok(Outcome::Passed)
 }
 
-/// The files of tests, sorted.
+/// Test files, sorted.
 fn tests(folder: &Path) -> Result<Vec<String>, String> {
     let files = fs::read_dir(folder).map_err(|error| format!("tests/browser: {error}"))?;
     let mut names: Vec<String> = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect();
@@ -44,7 +55,7 @@ fn tests(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The browser that `CHROMIUM` names or that is installed; where we may, it is installed.
+/// The browser named by `CHROMIUM`, or an installed one; it is installed first if permitted.
 fn browser() -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os("CHROMIUM") {
         return Ok(named.into());
@@ -52,17 +63,20 @@ fn browser() -> Result<PathBuf, String> {
     if let Some(found) = installed() {
         return Ok(found);
     }
+    if !is_root() {
+        return Err("there is no Chromium, and only root can install it; set CHROMIUM to its path".into());
+    }
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(arguments).stdin(Stdio::null()).env("DEBIAN_FRONTEND", "noninteractive");
         pass(command)
     };
     let install = || apt(&["install", "--yes", "--no-install-recommends", "chromium"]);
-    // A fresh machine may not know yet which packages there are.
+    // The package lists of a fresh machine may be empty.
     let outcome = install().or_else(|_| apt(&["update"]).and_then(|()| install()));
     installed().ok_or_else(|| {
-        let reason = outcome.err().unwrap_or_else(|| "apt-get left no chromium behind".into());
-        format!("the browser tests need Chromium, which could not be installed ({reason}); install it, or set CHROMIUM to its path")
+        let reason = outcome.err().unwrap_or_else(|| "apt-get did not install chromium".into());
+        format!("there is no Chromium, and it could not be installed ({reason}); set CHROMIUM to its path")
     })
 }
 
@@ -73,7 +87,7 @@ fn installed() -> Option<PathBuf> {
     places.into_iter().find(|place| place.is_file())
 }
 
-/// Installs what package-lock.json says, unless that was done since it last changed.
+/// Installs the packages of package-lock.json, unless they are up to date.
 fn packages(folder: &Path) -> Result<(), String> {
     let changed = |file: &str| fs::metadata(folder.join(file)).and_then(|file| file.modified()).ok();
     let (lock, done) = (changed("package-lock.json"), changed("node_modules/.package-lock.json"));

@@ -1,10 +1,9 @@
-//! `cargo xtask gate`: instruction counts of fixed problems against the recorded ones.
+//! `cargo xtask gate`: compares instruction counts of fixed problems with the recorded ones.
 //!
-//! Time on a shared machine varies by tens of percent, the number of instructions hardly at all. Each case of the
-//! benchmark `instructions` is run once and three times under callgrind; half the difference is the cost of one
-//! repetition, without start and set-up.
+//! Times on a shared machine vary by tens of percent, instruction counts hardly at all. Each case of the benchmark `instructions` is run
+//! with one and with three repetitions under callgrind; half the difference is the cost of one repetition, without start-up and set-up.
 
-use crate::run::{build, output, pass, root};
+use crate::run::{build, is_root, output, pass, root};
 use crate::steps::Outcome;
 use crate::tell;
 use std::collections::BTreeMap;
@@ -13,18 +12,18 @@ use std::process::Command;
 
 const GOLDEN: &str = "tests/golden/instructions.toml";
 
-/// More instructions than recorded, by this fraction, are a regression; as many fewer are to be recorded.
+/// A count above the recorded one by more than this fraction is a regression; a count below it by as much should be recorded.
 const TOLERANCE: f64 = 0.03;
 
-/// Compares with the recorded counts, or records them anew.
+/// Compares with the recorded counts; with `update`, records the new ones.
 pub(crate) fn run(update: bool) -> Result<Outcome, String> {
-    if !root().join("crates/ocorl/benches/instructions.rs").is_file() {
-        return Ok(Outcome::Skipped("there is no benchmark 'instructions' yet".into()));
-    }
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return Ok(Outcome::Skipped("counts are recorded for x86-64 Linux only".into()));
+        return Ok(Outcome::Impossible("counts are recorded for x86-64 Linux only".into()));
     }
-    let valgrind = valgrind()?;
+    let valgrind = match valgrind() {
+        Ok(version) => version,
+        Err(reason) => return Ok(Outcome::Impossible(reason)),
+    };
     let built = build(&["bench", "--package", "ocorl", "--bench", "instructions", "--no-run"])?;
     let Some((_, bench)) = built.into_iter().find(|(name, _)| name == "instructions") else {
         return Err("cargo built no benchmark called instructions".into());
@@ -43,7 +42,7 @@ pub(crate) fn run(update: bool) -> Result<Outcome, String> {
     compare(&recorded()?, &counts)
 }
 
-/// The version of valgrind, which is installed if need and right be.
+/// The version of valgrind, which is installed first if it is missing and that is permitted.
 fn valgrind() -> Result<String, String> {
     let version = || {
         let mut command = Command::new("valgrind");
@@ -53,20 +52,20 @@ fn valgrind() -> Result<String, String> {
     if let Ok(version) = version() {
         return Ok(version);
     }
-    let mut id = Command::new("id");
-    id.arg("-u");
-    if output(id).is_ok_and(|said| said.stdout.trim_ascii() == b"0") {
-        let mut install = Command::new("apt-get");
-        install.args(["install", "-y", "valgrind"]);
-        pass(install)?;
+    if !is_root() {
+        return Err("there is no valgrind to count instructions, and only root can install it".into());
     }
-    version().map_err(|_| "valgrind is needed to count instructions: apt-get install valgrind".into())
+    let mut install = Command::new("apt-get");
+    install.args(["install", "-y", "valgrind"]);
+    pass(install).and_then(|()| version()).map_err(|reason| {
+        format!("there is no valgrind to count instructions, and it could not be installed ({reason})")
+    })
 }
 
-/// Instructions of a run with so many repetitions.
+/// Number of instructions of a run with the given number of repetitions.
 fn count(bench: &PathBuf, case: &str, repetitions: u32) -> Result<u64, String> {
     let mut command = Command::new("valgrind");
-    // Threads that wait for work would be counted too.
+    // Idle worker threads would be counted too.
     command.env("RAYON_NUM_THREADS", "1");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg(bench).args([case, &repetitions.to_string()]);
@@ -74,7 +73,7 @@ fn count(bench: &PathBuf, case: &str, repetitions: u32) -> Result<u64, String> {
     collected(&String::from_utf8_lossy(&said)).ok_or_else(|| format!("callgrind gave no count for {case}"))
 }
 
-/// The number in "==123== Collected : 4567".
+/// Parses the number in "==123== Collected : 4567".
 fn collected(said: &str) -> Option<u64> {
     let line = said.lines().find(|line| line.contains("Collected"))?;
     line.rsplit(':').next()?.trim().parse().ok()
@@ -82,7 +81,7 @@ fn collected(said: &str) -> Option<u64> {
 
 fn recorded() -> Result<BTreeMap<String, u64>, String> {
     let text = std::fs::read_to_string(root().join(GOLDEN))
-        .map_err(|error| format!("{GOLDEN}: {error}; write it by: cargo xtask gate --update"))?;
+        .map_err(|error| format!("{GOLDEN}: {error}; write it with: cargo xtask gate --update"))?;
     toml::from_str(&text).map_err(|error| format!("{GOLDEN}: {error}"))
 }
 
@@ -122,7 +121,7 @@ fn compare(recorded: &BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) -> 
             faults
                 .push(format!("{case} takes {now} instructions, {:.1} % more than {before}", 100.0 * change));
         } else if change < -TOLERANCE {
-            tell(&format!("  {case} became faster; keep that by: cargo xtask gate --update\n"));
+            tell(&format!("  {case} became faster; record that with: cargo xtask gate --update\n"));
         }
     }
     faults.extend(
@@ -132,7 +131,7 @@ fn compare(recorded: &BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) -> 
         return Ok(Outcome::Passed);
     }
     Err(format!(
-        "{}\nif this is meant: cargo xtask gate --update, and say why in the commit",
+        "{}\nif this is intended: cargo xtask gate --update, and state the reason in the commit",
         faults.join("\n")
     ))
 }

@@ -1,10 +1,12 @@
-//! The project's own commands: `cargo xtask test` checks everything, `cargo xtask gate` counts instructions.
+//! Development commands: `cargo xtask test` runs all checks, `cargo xtask gate` compares instruction counts, and others.
 
 mod browser;
 mod gate;
+mod graph;
 mod python;
 mod readme;
 mod run;
+mod shape;
 mod soak;
 mod steps;
 
@@ -25,6 +27,7 @@ Commands:
   soak NAME [N]   The long version of a test: kills, bytes, files, systems, controller, dashboard, python, all
   gate            Compare the instructions of fixed problems with tests/golden/instructions.toml
   gate --update   Write that file anew
+  graph           Draw crates and modules with who uses whom: docs/figures/modules.svg
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["browser"] => browser::run().map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate"] => gate::run(false).map(|outcome| tell(&format!("{outcome}\n"))),
         ["gate", "--update"] => gate::run(true).map(|outcome| tell(&format!("{outcome}\n"))),
+        ["graph"] => graph::write(),
         ["soak", name] => soak::run(name, None),
         ["soak", name, size] => soak::run(name, Some(size)),
         [] | ["help" | "--help" | "-h"] => {
@@ -54,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says something, at once. When nobody listens any more, the exit code still tells.
+/// Prints and flushes a text. Output errors are ignored, because the exit code still reports the result.
 fn tell(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -1,30 +1,31 @@
-//! The Python package: its tests in a virtual environment of its own, and the wheel that is given away.
+//! Builds and tests the Python package in a virtual environment, and builds the distributable wheel.
 //!
 //! | folder | holds |
 //! |---|---|
-//! | `target/python` | the environment of the tests, made anew when `crates/ocorl-py/requirements.txt` changes |
-//! | `target/dist` | the wheel, and the environment in which it is tried |
+//! | `target/python` | the test environment, recreated when `crates/ocorl-py/requirements.txt` changes |
+//! | `target/dist` | the wheel, and the environment in which it is tested |
 
 use crate::readme::{blocks, path_with};
 use crate::run::{output, pass, root};
-use crate::steps::{Outcome, release};
+use crate::steps::{Outcome, program};
 use crate::tell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The package.
+/// Folder of the package.
 const CRATE: &str = "crates/ocorl-py";
-/// A wheel may have this many bytes.
+/// Maximum size of a wheel in bytes.
 const MOST_BYTES: u64 = 15_000_000;
-/// The oldest C library that the wheel runs with: that of systems from 2014 on.
+/// Platform tag of the wheel, which states the oldest supported C library: systems from 2014 on.
 const PLATFORM: &str = "manylinux_2_17";
-/// Links for it.
+/// Linker used to build for that platform.
 const ZIG: &str = "ziglang==0.15.2";
 
-/// Builds the package with panics that tests can ask for; runs pytest and mypy, and the documents in an environment that has nothing else.
+/// Builds the package with the feature that provokes panics on request; runs pytest, mypy and the Python code of the documents in an
+/// otherwise empty environment.
 pub(crate) fn test() -> Result<Outcome, String> {
     let Some(system) = interpreter() else {
-        return Ok(Outcome::Skipped("there is no python3 of version 3.10 or later".into()));
+        return Ok(Outcome::Missing("there is no python3 of version 3.10 or later".into()));
     };
     let environment = root().join("target/python");
     let (python, wheel) = built(&system, &environment)?;
@@ -49,18 +50,18 @@ pub(crate) fn test() -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// The tests that take long.
+/// Runs the long tests of the Python package.
 pub(crate) fn soak() -> Result<(), String> {
     let system = interpreter().ok_or("there is no python3 of version 3.10 or later")?;
     let (python, _) = built(&system, &root().join("target/python"))?;
     pytest(&python, &["-m", "slow", "-s"])
 }
 
-/// The environment of the tests with the package in it, as it is now; its Python, and the wheel.
+/// Builds the package and installs it in the test environment; returns the environment's Python and the wheel.
 fn built(system: &Path, environment: &Path) -> Result<(PathBuf, PathBuf), String> {
     let python = prepared(system, environment)?;
     let wheel = wheel(&python, &environment.join("wheel"), |maturin| {
-        maturin.args(["--features", "failpoints"]);
+        maturin.args(["--profile", "dev", "--features", "failpoints"]);
     })?;
     install(&python, &[&wheel.display().to_string(), "--no-deps", "--force-reinstall"])?;
     Ok((python, wheel))
@@ -72,7 +73,7 @@ fn pytest(python: &Path, options: &[&str]) -> Result<(), String> {
     pass(tests)
 }
 
-/// Builds the wheel that is given away, looks at it, and runs the documents' Python in an environment that has nothing else.
+/// Builds the distributable wheel, checks it, and runs the documents' Python code in an otherwise empty environment.
 pub(crate) fn dist() -> Result<(), String> {
     let python = interpreter().ok_or("there is no python3 of version 3.10 or later")?;
     let tools = prepared(&python, &root().join("target/python"))?;
@@ -80,8 +81,10 @@ pub(crate) fn dist() -> Result<(), String> {
     install(&tools, &[ZIG])?;
     let folder = root().join("target/dist");
     let wheel = wheel(&tools, &folder, |maturin| {
-        maturin.args(["--strip", "--zig", "--compatibility", PLATFORM]).env("RUSTFLAGS", nameless());
-        // Maturin looks for Zig in the Python that comes first.
+        maturin
+            .args(["--release", "--strip", "--zig", "--compatibility", PLATFORM])
+            .env("RUSTFLAGS", nameless());
+        // Maturin uses the Zig of the first Python on the path.
         maturin.env("PATH", path_with(&tools));
     })?;
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -91,14 +94,14 @@ pub(crate) fn dist() -> Result<(), String> {
         return Err(format!("{name} is not for any Linux and any Python"));
     }
     if size > MOST_BYTES {
-        return Err(format!("{name} has {size} bytes; at most {MOST_BYTES} are given away"));
+        return Err(format!("{name} has {size} bytes; at most {MOST_BYTES} are allowed"));
     }
     try_documents(&python, &wheel, &folder.join("fresh"))?;
     tell("ok\n");
     Ok(())
 }
 
-/// Flags that keep the folders of this machine out of what is built.
+/// Compiler flags that remove folder names of this machine from the build.
 fn nameless() -> String {
     let home = |name: &str, below: &str| {
         let usual = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(below);
@@ -113,7 +116,7 @@ fn nameless() -> String {
     flags.join(" ")
 }
 
-/// Installs a wheel in a new environment in `folder`, and runs the Python of the documents there.
+/// Installs a wheel in a new environment in `folder` and runs the Python code of the documents there.
 fn try_documents(python: &Path, wheel: &Path, folder: &Path) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(folder);
     let fresh = environment(python, folder)?;
@@ -134,7 +137,7 @@ fn try_documents(python: &Path, wheel: &Path, folder: &Path) -> Result<(), Strin
     Ok(())
 }
 
-/// A Python that is new enough.
+/// A Python interpreter of a supported version.
 fn interpreter() -> Option<PathBuf> {
     let check = "import sys; sys.exit(sys.version_info < (3, 10))";
     let good = |name: &&str| {
@@ -145,7 +148,7 @@ fn interpreter() -> Option<PathBuf> {
     ["python3", "python"].into_iter().find(good).map(PathBuf::from)
 }
 
-/// A new virtual environment; returns its Python.
+/// Creates a virtual environment and returns its Python.
 fn environment(python: &Path, folder: &Path) -> Result<PathBuf, String> {
     let mut make = Command::new(python);
     make.args(["-m", "venv"]).arg(folder).current_dir(root());
@@ -153,7 +156,7 @@ fn environment(python: &Path, folder: &Path) -> Result<PathBuf, String> {
     Ok(folder.join("bin/python"))
 }
 
-/// The environment of the tests, with what `requirements.txt` asks for; installed anew only if that has changed.
+/// The test environment with the packages of `requirements.txt`; reinstalled only if that file has changed.
 fn prepared(python: &Path, folder: &Path) -> Result<PathBuf, String> {
     let requirements = root().join(CRATE).join("requirements.txt");
     let wanted = std::fs::read_to_string(&requirements).map_err(|e| format!("requirements.txt: {e}"))?;
@@ -175,14 +178,14 @@ fn install(python: &Path, what: &[&str]) -> Result<(), String> {
     pass(pip)
 }
 
-/// Builds a wheel into a folder that holds nothing else.
+/// Builds a wheel into an otherwise empty folder.
 fn wheel(python: &Path, folder: &Path, more: impl FnOnce(&mut Command)) -> Result<PathBuf, String> {
     for old in wheels(folder) {
         let _ = std::fs::remove_file(old);
     }
     let manifest = root().join(CRATE).join("Cargo.toml").display().to_string();
     let mut maturin = Command::new(python);
-    maturin.args(["-m", "maturin", "build", "--release", "--locked", "--manifest-path", &manifest, "--out"]);
+    maturin.args(["-m", "maturin", "build", "--locked", "--manifest-path", &manifest, "--out"]);
     maturin.arg(folder).current_dir(root());
     more(&mut maturin);
     pass(maturin)?;
@@ -195,10 +198,4 @@ fn wheel(python: &Path, folder: &Path, more: impl FnOnce(&mut Command)) -> Resul
 fn wheels(folder: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder).into_iter().flatten().filter_map(|file| Some(file.ok()?.path()));
     files.filter(|path| path.extension().is_some_and(|e| e == "whl")).collect()
-}
-
-/// The program whose results are compared, as the other steps have built it.
-fn program() -> Result<PathBuf, String> {
-    let found = release()?.into_iter().find(|(name, _)| name == "ocorl");
-    Ok(found.ok_or("cargo built no program called ocorl")?.1)
 }

@@ -1,29 +1,29 @@
-//! What README and the manuals show is what happens: their commands are run, their output is compared, README's code stands in an example.
+//! Checks README and manuals: their commands are run, the output is compared, and README's code must occur in an example.
 //!
-//! In a `console` block a line `$ cargo run --release -- ...` is run with the built program, one with `-p ocorl --example` as that
-//! example, and one that begins with `$ ocorl ` by a shell that finds the program; what follows must be its standard output, where a line `...`
-//! stands for any lines. Lines with times and folders ("done in ...", "saved ...") are not compared.
-//! A `rust` block of README must stand in one of the examples, up to its indentation; those are run anyway.
+//! In a `console` block, a line `$ cargo run --release -- ...` is run with the built program, one with `-p ocorl --example` as that
+//! example, and one that begins with `$ ocorl ` by a shell that finds the program. The following lines must be its standard output, where a
+//! line `...` matches any lines. Lines with times and folders ("done in ...", "saved ...") are not compared. A `rust` block of README must
+//! occur in one of the examples, up to indentation; the examples are run by another step.
 
 use crate::run::{output, root};
-use crate::steps::{Outcome, release};
+use crate::steps::{Outcome, programs};
 use crate::tell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Beginnings of the lines that are run.
+/// Prefixes of the lines that are run.
 const PROGRAM: &str = "$ cargo run --release -- ";
 const EXAMPLE: &str = "$ cargo run --release -p ocorl --example ";
 const SHELL: &str = "$ ocorl ";
 
-/// What is looked at.
+/// The documents that are checked.
 const DOCUMENTS: [&str; 3] = ["README.md", "docs/hardware.md", "docs/own-system.md"];
 
-/// Beginnings of the lines that are not compared.
+/// Prefixes of the output lines that are not compared.
 const TALK: [&str; 2] = ["done in ", "saved "];
 
 pub(crate) fn check() -> Result<Outcome, String> {
-    let built = release()?;
+    let built = programs()?;
     let read =
         |name: &str| std::fs::read_to_string(root().join(name)).map_err(|error| format!("{name}: {error}"));
     for name in DOCUMENTS {
@@ -32,15 +32,15 @@ pub(crate) fn check() -> Result<Outcome, String> {
     code(&read(DOCUMENTS[0])?)
 }
 
-/// Runs the commands of a document, in a folder of its own.
+/// Runs the commands of a document in a separate folder.
 fn commands_of(document: &str, text: &str, built: &[(String, PathBuf)]) -> Result<(), String> {
     let find = |name: &str| built.iter().find(|(built, _)| built == name).map(|(_, path)| path);
     let program = find("ocorl").ok_or("cargo built no program called ocorl")?;
-    // What README's commands write goes beside the program, not into the repository; each time from nothing.
+    // Files written by README's commands go next to the program, not into the repository; the folder is emptied first.
     let folder = program.with_file_name("readme");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    // Files of the repository that README names are found there too.
+    // Repository files that README refers to are available in the folder too.
     let studies = folder.join("studies");
     if !studies.exists() {
         std::os::unix::fs::symlink(root().join("studies"), &studies)
@@ -55,7 +55,7 @@ fn commands_of(document: &str, text: &str, built: &[(String, PathBuf)]) -> Resul
                 run
             }
             (_, Some(name)) => Command::new(
-                find(name).ok_or(format!("{document} asks for an example '{name}'; there is none"))?,
+                find(name).ok_or(format!("{document} refers to an example '{name}' that does not exist"))?,
             ),
             _ => {
                 let mut run = Command::new("sh");
@@ -72,7 +72,7 @@ fn commands_of(document: &str, text: &str, built: &[(String, PathBuf)]) -> Resul
     Ok(())
 }
 
-/// Where the shell looks for programs, the built one first.
+/// The search path for programs, with the built one first.
 pub(crate) fn path_with(program: &Path) -> std::ffi::OsString {
     let mut path = program.parent().unwrap_or(program).as_os_str().to_owned();
     if let Some(others) = std::env::var_os("PATH") {
@@ -89,13 +89,13 @@ fn code(text: &str) -> Result<Outcome, String> {
     let plain = |code: &str| code.lines().map(|line| line.trim().to_owned() + "\n").collect::<String>();
     for block in blocks(text, "rust") {
         if !examples.iter().any(|example| plain(example).contains(&plain(&block))) {
-            return Err(format!("this code of README.md stands in no example:\n{block}"));
+            return Err(format!("this code of README.md occurs in no example:\n{block}"));
         }
     }
     Ok(Outcome::Passed)
 }
 
-/// The contents of the fenced blocks in this language.
+/// Contents of the fenced blocks in the given language.
 pub(crate) fn blocks(text: &str, language: &str) -> Vec<String> {
     let opening = format!("```{language}");
     let (mut blocks, mut open) = (Vec::new(), None);
@@ -113,7 +113,7 @@ pub(crate) fn blocks(text: &str, language: &str) -> Vec<String> {
     blocks
 }
 
-/// The commands of a block that can be run here, without comments, each with its documented lines.
+/// The commands of a block that can be run here, without comments, each with its documented output lines.
 fn commands(block: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     let mut ours = false;
@@ -135,7 +135,7 @@ fn is_talk(line: &str) -> bool {
     TALK.iter().any(|talk| line.starts_with(talk))
 }
 
-/// True if the lines are those documented, where `...` stands for any. Nothing documented: anything goes.
+/// Whether the output matches the documented lines, where `...` matches any lines. Without documented lines any output is accepted.
 fn matches(documented: &[String], found: &[&str]) -> bool {
     let Some((first, rest)) = documented.split_first() else { return true };
     if first == "..." {

@@ -1,69 +1,69 @@
-//! `cargo xtask soak`: the long versions of tests whose short ones run on every change.
+//! `cargo xtask soak`: long versions of tests whose short versions run on every change.
 
-use crate::python;
 use crate::run::{cargo, pass};
+use crate::{browser, python};
 
-/// A long test: its name, what it shows, which tests it is.
+/// A long test: its name, its purpose and the tests it runs.
 struct Soak {
     name: &'static str,
     shows: &'static str,
-    /// In the words of nextest.
+    /// Test filter in the syntax of nextest.
     tests: &'static str,
-    /// Whether they are left out when everything is tested.
+    /// Whether the tests are marked as ignored in a normal test run.
     ignored: bool,
-    /// The variable that says how long, and how long unless somebody says otherwise.
+    /// The environment variable that sets the size, and the default size.
     size: Option<(&'static str, usize)>,
 }
 
 const SOAKS: [Soak; 6] = [
     Soak {
         name: "kills",
-        shows: "study commands killed at random moments lose nothing and end the same",
-        tests: "binary(study) and test(killed_at_any_moment)",
+        shows: "study commands killed at random times lose nothing and give the same result",
+        tests: "test(killed_at_any_moment)",
         ignored: false,
         size: Some(("OCORL_KILLS", 1_000)),
     },
     Soak {
         name: "bytes",
-        shows: "every flipped byte of a study is noticed or does not matter",
-        tests: "binary(study) and test(every_flipped_byte)",
+        shows: "every flipped byte of a study is detected or has no effect",
+        tests: "test(every_flipped_byte)",
         ignored: false,
         size: Some(("OCORL_FLIPS", 10_000)),
     },
     Soak {
         name: "files",
         shows: "changed files of measurements and plans never make a reader panic or hang",
-        tests: "binary(study) and test(no_file_makes)",
+        tests: "test(no_file_makes)",
         ignored: false,
         size: Some(("OCORL_FUZZ", 100_000)),
     },
     Soak {
         name: "systems",
         shows: "changed files of systems and random expressions never make a reader panic or hang",
-        tests: "binary(own_system) or binary(expression)",
+        tests: "kind(test) and test(/^(own_system|expression)::/)",
         ignored: true,
         size: None,
     },
     Soak {
         name: "controller",
-        shows: "a million steps with a faulty solver stay finite and within limits; a hung solver is not waited for",
-        tests: "binary(control)",
+        shows: "a million steps with a faulty solver stay finite and within limits; the controller does not wait for a hung solver",
+        tests: "kind(test) and test(/^control::/)",
         ignored: true,
         size: None,
     },
     Soak {
         name: "dashboard",
         shows: "a thousand clients and ten thousand questions are answered, leave nothing behind, and do not hold up a run",
-        tests: "binary(watch)",
+        tests: "kind(test) and test(/^watch::/)",
         ignored: true,
         size: None,
     },
 ];
 
-/// What the long tests of the Python package show.
+/// Purpose of the long tests of the Python package.
 const PYTHON: &str = "a million predictions and a hundred thousand studies leave no memory behind; Ctrl-C at a hundred moments";
 
-/// Runs the soak called `name`, or `all`; `size` instead of the usual number.
+/// Runs the soak test `name`, or `all`; `size` replaces the default size.
 pub(crate) fn run(name: &str, size: Option<&str>) -> Result<(), String> {
     let chosen: Vec<&Soak> = SOAKS.iter().filter(|soak| name == "all" || soak.name == name).collect();
     let python = matches!(name, "python" | "all");
@@ -75,17 +75,20 @@ pub(crate) fn run(name: &str, size: Option<&str>) -> Result<(), String> {
         ));
     }
     for soak in chosen {
-        // The whole workspace, so that what is built is what the tests of every change have built.
-        let mut words = vec!["nextest", "run", "--workspace", "--no-capture", "-E", soak.tests];
+        // The whole workspace is built, so that the build of the normal tests is reused.
+        let mut arguments = vec!["nextest", "run", "--workspace", "--no-capture", "-E", soak.tests];
         if soak.ignored {
-            words.extend(["--run-ignored", "only"]);
+            arguments.extend(["--run-ignored", "only"]);
         }
-        let mut command = cargo(&words);
+        let mut command = cargo(&arguments);
         if let Some((variable, usual)) = soak.size {
             command.env(variable, size.map_or(usual.to_string(), str::to_owned));
         }
         crate::tell(&format!("{}: {}\n", soak.name, soak.shows));
         pass(command)?;
+        if soak.name == "dashboard" {
+            crate::tell(&format!("dashboard, how fast its page is: {}\n", browser::timed()?));
+        }
     }
     if python {
         crate::tell(&format!("python: {PYTHON}\n"));

@@ -1,14 +1,14 @@
-//! What is found out before the work: whether numbers make sense, and whether the answer can be kept.
+//! Checks that run before the computation: option values, and whether the results can be written.
 
 use crate::errors::Failure;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// More threads are refused rather than tried: memory grows with them.
+/// Largest number of threads; memory grows with it.
 const MOST_THREADS: usize = 1_024;
 
-/// `option` must be between 1 and `most`.
+/// Checks that `option` is between 1 and `most`.
 pub(crate) fn between(option: &str, value: usize, most: usize) -> Result<(), Failure> {
     if (1..=most).contains(&value) {
         return Ok(());
@@ -16,7 +16,7 @@ pub(crate) fn between(option: &str, value: usize, most: usize) -> Result<(), Fai
     Err(Failure::usage(format!("{option} must be between 1 and {most}, not {value}")))
 }
 
-/// The threads that `option` asks for; all processors if it does not.
+/// A thread pool of the size that `option` asks for; without it, one thread per processor.
 pub(crate) fn threads(option: &str, threads: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
     threads.map_or(Ok(()), |threads| between(option, threads, MOST_THREADS))?;
     rayon::ThreadPoolBuilder::new()
@@ -25,7 +25,7 @@ pub(crate) fn threads(option: &str, threads: Option<usize>) -> Result<rayon::Thr
         .map_err(|error| Failure::badly(format!("cannot start threads: {error}")))
 }
 
-/// The file `path` can be written.
+/// Checks that the file `path` can be written.
 pub(crate) fn writable_file(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(unwritable(path, &ErrorKind::IsADirectory.into()));
@@ -33,7 +33,7 @@ pub(crate) fn writable_file(path: &Path) -> Result<(), Failure> {
     probe(path).map_err(|error| unwritable(path, &error))
 }
 
-/// The folder `path` is there, now at the latest, and files can be written into it.
+/// Creates the folder `path` if it does not exist, and checks that files can be written into it.
 pub(crate) fn writable_folder(path: &Path) -> Result<(), Failure> {
     if path.exists() && !path.is_dir() {
         return Err(unwritable(path, &ErrorKind::NotADirectory.into()));
@@ -43,7 +43,7 @@ pub(crate) fn writable_folder(path: &Path) -> Result<(), Failure> {
         .map_err(|error| unwritable(path, &error))
 }
 
-/// Creates a file beside `path` and takes it away again.
+/// Creates a file beside `path` and removes it.
 fn probe(path: &Path) -> io::Result<()> {
     let probe = path.with_file_name(format!(".ocorl-{}.tmp", std::process::id()));
     fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;

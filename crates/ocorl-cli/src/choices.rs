@@ -1,4 +1,4 @@
-//! How to learn, as it is said on the command line.
+//! Command-line options that select how to learn, shared by `run` and `study new`.
 
 use crate::errors::Failure;
 use crate::sweeping::assignment;
@@ -7,32 +7,31 @@ use ocorl::learn::Strategy;
 use ocorl_study::config::Config;
 use ocorl_study::system::System;
 
-/// How to learn.
+/// Options that select how to learn.
 #[derive(clap::Args)]
 pub(crate) struct Choices {
-    /// When to measure: max-determinant, max-kernel-distance, equidistant, equidistant-growing, receding-horizon,
-    /// oracle, uncertainty-trigger
+    /// Measurement strategy: max-determinant, max-kernel-distance, equidistant, equidistant-growing, receding-horizon, oracle,
+    /// uncertainty-trigger
     #[arg(long, value_name = "S")]
     strategy: Option<String>,
-    /// What to plan for: optimistic, mean, thompson, bonus, explore, weight-space, epsilon-greedy,
-    /// boltzmann
+    /// Exploration: optimistic, mean, thompson, bonus, explore, weight-space, epsilon-greedy, boltzmann
     #[arg(long, value_name = "E")]
     explore: Option<String>,
-    /// Episodes, the exploratory one included [default: the paper's]
+    /// Number of episodes, including the exploratory one [default: the paper's]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     episodes: Option<usize>,
-    /// Measurements an episode [default: the paper's]
+    /// Number of measurements per episode [default: the paper's]
     #[arg(long, value_name = "M", allow_hyphen_values = true)]
     measurements: Option<usize>,
-    /// Settings: default (ours), reference (as the paper's authors' program), or a TOML file
+    /// Settings: default, reference (those of the paper's authors' program), or a TOML file
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) settings: String,
-    /// One setting, as in plan.intervals=100
+    /// Change one setting, for example plan.intervals=100
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
 }
 
-/// Everything that was said, in the order in which it counts.
+/// Merges all options into one configuration; later ones override earlier ones.
 pub(crate) fn config(arguments: &Choices, system: &System) -> Result<Config, Failure> {
     let strategy =
         arguments.strategy.as_deref().map(|name| known("strategy", name, &Strategy::ALL.map(Strategy::name)));
@@ -58,7 +57,7 @@ pub(crate) fn config(arguments: &Choices, system: &System) -> Result<Config, Fai
     Ok(config.complete()?)
 }
 
-/// `name`, if it is one of `names`.
+/// Checks that `name` is one of `names`.
 fn known<'a>(what: &str, name: &'a str, names: &[&str]) -> Result<&'a str, Failure> {
     if names.contains(&name) {
         return Ok(name);

@@ -3,12 +3,12 @@
 use ocorl::baseline::BaselineError;
 use ocorl::learn::LearnError;
 use ocorl::simulate::Outcome;
-use ocorl::system::{BenchmarkError, Text, UnknownSystem};
+use ocorl::system::{SystemError, Text, UnknownSystem};
 use ocorl_study::cell::unknown_system;
-use ocorl_study::mistake::{Mistake, nearest};
-use ocorl_study::run::words::ending;
+use ocorl_study::run::text_report::ending;
 use ocorl_study::store::StoreError;
 use ocorl_study::sweep::SweepError;
+use ocorl_study::user_error::{Catalogue, Hint, UserError, nearest};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io;
@@ -155,10 +155,44 @@ impl From<UnknownSystem> for Failure {
     }
 }
 
-impl From<Mistake> for Failure {
-    fn from(mistake: Mistake) -> Self {
+impl From<UserError> for Failure {
+    fn from(mistake: UserError) -> Self {
         let details = mistake.details.into_iter().map(|(label, text)| (label.into(), text)).collect();
-        Failure { details, hint: mistake.hint, ..Failure::usage(mistake.message) }
+        Failure { details, hint: mistake.hint.as_ref().map(typed), ..Failure::usage(mistake.message) }
+    }
+}
+
+/// A hint in the words of this program: what to type.
+fn typed(hint: &Hint) -> String {
+    match hint {
+        Hint::ChooseName { meant, from } => {
+            let list = match from {
+                Catalogue::Studies => "ocorl figure".into(),
+                Catalogue::Settings { system } => format!("ocorl run {system} --print-config"),
+                _ => String::from("ocorl list"),
+            };
+            match meant {
+                Some(meant) => format!("did you mean '{meant}'? see: {list}"),
+                None => format!("see: {list}"),
+            }
+        }
+        Hint::OnlyPaperSystems => format!("{hint}; see: ocorl list"),
+        Hint::ChooseSettings => "--settings takes default, reference or a TOML file".into(),
+        Hint::NewSystemFile { expected: true } => {
+            "a file that describes a system; to begin one: ocorl new NAME".into()
+        }
+        Hint::NewSystemFile { .. } => "to begin: ocorl new NAME".into(),
+        Hint::GridExample => format!("{hint}; see: ocorl sweep --help"),
+        Hint::AskForPlan => "a plan is what `ocorl study ask` writes".into(),
+        Hint::RunByHand => "go on with: ocorl study ask, ocorl rig, ocorl study tell".into(),
+        Hint::ChooseAnotherFolder => "go on where it was made, or give another folder with --out".into(),
+        Hint::Correct => "to replace what was told: ocorl study tell --correct".into(),
+        Hint::MarkFailed { study } => format!("an episode that gave nothing: ocorl study fail {study}"),
+        Hint::AskOrImport { study } => {
+            format!("ask for one: ocorl study ask {study}; or for old logs: ocorl study import {study} FILE")
+        }
+        Hint::Discard => "one that is not to be learned from: ocorl study discard".into(),
+        _ => hint.to_string(),
     }
 }
 
@@ -192,13 +226,13 @@ impl From<SweepError> for Failure {
     }
 }
 
-impl From<BenchmarkError> for Failure {
-    fn from(error: BenchmarkError) -> Self {
+impl From<SystemError> for Failure {
+    fn from(error: SystemError) -> Self {
         let failure = Failure::usage(error.to_string());
         match &error {
-            BenchmarkError::UnknownParameter { system, name, known }
-            | BenchmarkError::UnknownQuantity { system, name, known }
-            | BenchmarkError::UnknownState { system, name, known } => {
+            SystemError::UnknownParameter { system, name, known }
+            | SystemError::UnknownQuantity { system, name, known }
+            | SystemError::UnknownState { system, name, known } => {
                 failure.suggest(name, known.split(", "), &format!("ocorl list {system}"))
             }
             _ => failure,
@@ -215,7 +249,7 @@ impl From<LearnError> for Failure {
 impl From<BaselineError> for Failure {
     fn from(error: BaselineError) -> Self {
         match error {
-            BaselineError::Benchmark(error) => error.into(),
+            BaselineError::System(error) => error.into(),
             BaselineError::Setting { .. } => Failure::usage(error.to_string()),
             BaselineError::Run { system, states, outcome: outcome @ Outcome::LimitHit { .. } } => {
                 Failure::badly(format!("the run of {system} ended early: {}", ending(&states, &outcome)))

@@ -1,6 +1,6 @@
-//! Where: for the record of results.
+//! The machine and the command line, stored with results.
 
-/// Processor and number of cores, as far as the system tells.
+/// Processor model and number of cores, as far as the system reports them.
 pub(crate) fn processor() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -9,8 +9,8 @@ pub(crate) fn processor() -> String {
     format!("{model}, {cores} core{}", if cores == 1 { "" } else { "s" })
 }
 
-/// What was typed, without the folders of the program.
+/// The command line, without the path of the program.
 pub(crate) fn command_line() -> String {
-    let words = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-    format!("ocorl {words}")
+    let arguments = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    format!("ocorl {arguments}")
 }

@@ -1,18 +1,19 @@
-//! The `ocorl` program: words, progress and exit codes around the mathematics of the `ocorl` crate.
+//! The `ocorl` program: command line, progress output and exit codes around the crates `ocorl`, `ocorl-study`, `ocorl-view` and
+//! `ocorl-watch`. It contains no numerical algorithms.
 //!
-//! | module | holds |
+//! | module | responsibility |
 //! |---|---|
-//! | `checks` | what is found out before the work |
-//! | `choices` | how to learn, as it is said on the command line |
-//! | `commands` | one file for each command: what it accepts and what it answers |
-//! | `errors` | what went wrong, for people and for programs, and the exit code |
-//! | `machine` | where and when, for the record of results |
-//! | `signals` | the wish to stop |
-//! | `sweeping` | sweeps as a person sees them |
-//! | `table` | text in columns |
-//! | `terminal` | standard output and standard error, progress |
+//! | `checks` | checks before a computation starts |
+//! | `choices` | options that select how to learn |
+//! | `commands` | one file per command: its arguments and its answer |
+//! | `errors` | error messages as text and JSON, and exit codes |
+//! | `machine` | machine and command line, stored with results |
+//! | `signals` | Ctrl-C and termination signals |
+//! | `sweeping` | sweeps: selection of cells, progress, summary |
+//! | `table` | text tables |
+//! | `terminal` | standard output, standard error, progress |
 //!
-//! A command answers with the text for standard output; everything said on the way goes to standard error.
+//! A command returns the text for standard output. Progress and warnings go to standard error.
 
 mod checks;
 mod choices;
@@ -29,10 +30,10 @@ use commands::Command;
 use errors::Failure;
 use std::process::ExitCode;
 
-/// Help leads with examples.
+/// Help template: examples come first.
 const HELP: &str = "{about}\n\n{before-help}{usage-heading} {usage}\n\n{all-args}";
 
-/// The first page fits a small terminal.
+/// Short help, which fits on a small terminal.
 const SHORT_HELP: &str = "\
 {about}
 
@@ -40,40 +41,40 @@ const SHORT_HELP: &str = "\
 {subcommands}
 Options: --json (one document, errors included), -q (no progress), --version; ocorl COMMAND --help";
 
-/// Learns to control continuous-time systems from few measurements, and finds their best control.
+/// Learns to control continuous-time systems from few measurements, and computes their optimal control.
 #[derive(Parser)]
 #[command(name = "ocorl", version, color = clap::ColorChoice::Never, max_term_width = 100)]
 #[command(help_template = SHORT_HELP, disable_help_subcommand = true)]
 #[command(before_help = "\
 Examples:
-  ocorl run pendulum                      learn to swing it up, from ten measurements an episode
-  ocorl study new lab --system pendulum   the same on hardware: ask, run, tell
-  ocorl watch                             look at all of it, while it learns")]
+  ocorl run pendulum                      learn a swing-up from ten measurements per episode
+  ocorl study new lab --system pendulum   learn on hardware, one episode at a time
+  ocorl watch                             watch all studies in a browser")]
 struct Program {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    manners: Manners,
+    global: GlobalArgs,
 }
 
-/// What every command understands.
+/// Options that every command accepts.
 #[derive(clap::Args, Clone, Copy)]
-struct Manners {
-    /// Answer with one JSON document, errors included
+struct GlobalArgs {
+    /// Print one JSON document, also for errors
     #[arg(long, global = true)]
     json: bool,
-    /// No progress, only the answer and errors
+    /// Print no progress, only the answer and errors
     #[arg(short, long, global = true)]
     quiet: bool,
 }
 
 fn main() -> ExitCode {
-    // Looked for by hand, because a command line that cannot be parsed is answered too.
+    // Searched by hand, because a command line that cannot be parsed is answered as JSON too.
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let json = arguments.iter().any(|argument| argument == "--json");
     let named = || arguments.iter().filter_map(|a| a.to_str()).find(|a| Command::has_subcommand(a));
     let answer = match Program::try_parse() {
-        Ok(program) => commands::run(&program.command, program.manners),
+        Ok(program) => commands::run(&program.command, program.global),
         Err(error) if error.use_stderr() => Err(Failure::parsing(&error, named())),
         Err(help) => Ok(help.to_string().into()),
     };

@@ -1,4 +1,4 @@
-//! The wish to stop.
+//! Termination signals.
 
 use crate::errors::Failure;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -6,7 +6,7 @@ use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The wish to stop. The first signal is taken as one; the second ends the program as it does everywhere.
+/// Termination signals. The first one asks the command to stop; the second one ends the program at once.
 pub(crate) struct Signals {
     pub(crate) cancel: Arc<AtomicBool>,
     number: Arc<AtomicUsize>,
@@ -16,7 +16,7 @@ impl Signals {
     pub(crate) fn catch() -> Result<Self, Failure> {
         let (cancel, number) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let catch = |signal: i32| {
-            // In this order: the second signal finds the flag that the first has set.
+            // In this order: the second signal finds the flag that the first one has set.
             flag::register_conditional_shutdown(signal, 128 + signal, cancel.clone())?;
             flag::register_usize(signal, number.clone(), usize::try_from(signal).unwrap_or(0))?;
             flag::register(signal, cancel.clone())
@@ -27,7 +27,7 @@ impl Signals {
         Ok(Signals { cancel, number })
     }
 
-    /// The signal that came, if one did.
+    /// The signal that was received, if any.
     pub(crate) fn caught(&self) -> Option<usize> {
         self.cancel.load(Ordering::Relaxed).then(|| self.number.load(Ordering::Relaxed))
     }

@@ -1,16 +1,16 @@
-//! Sweeps as a person sees them: what is planned, a grid that fills up, what failed.
+//! Runs sweeps from the command line: selection of cells, progress output, summary, failures.
 
 mod ray;
 mod screen;
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::checks::{between, writable_folder};
 use crate::errors::Failure;
 use crate::machine;
 use crate::signals::Signals;
 use crate::table::{Align, Table};
 use crate::terminal::{json, say};
-use ocorl_study::cell::{Cell, Laboratory};
+use ocorl_study::cell::{Cell, CellRunner};
 use ocorl_study::estimate::{duration, remaining};
 use ocorl_study::grid::Grid;
 use ocorl_study::results::{Group, Results};
@@ -26,51 +26,51 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// More cells at a time than this are refused: memory grows with them.
+/// Largest number of simultaneous cells; memory grows with it.
 const MOST_JOBS: usize = 256;
 
-/// What every command that sweeps accepts.
+/// Options that every command with a sweep accepts.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Options {
-    /// Cells at a time; they do not change the answer [default: all processors]
+    /// Number of simultaneous cells; results do not depend on it [default: number of processors]
     #[arg(long, value_name = "J", allow_hyphen_values = true)]
     pub(crate) jobs: Option<usize>,
-    /// Where: threads, ray, or ray:ADDRESS [default: threads]
+    /// Where to run cells: threads, ray, or ray:ADDRESS [default: threads]
     #[arg(long, value_name = "WHERE", default_value = "threads", hide_default_value = true)]
     on: Where,
-    /// Seconds a cell may take [default: as long as it needs]
+    /// Time limit of a cell in seconds [default: none]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
     budget: Option<f64>,
     /// Run failed cells again
     #[arg(long)]
     again: bool,
-    /// Say what would be run, and end
+    /// Print what would be run, and exit
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// End with exit code 1 if a cell failed
+    /// Exit with code 1 if a cell failed
     #[arg(long)]
     strict: bool,
 }
 
-/// Which cells of a grid that comes with the program.
+/// Options that select cells of a built-in grid.
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct Selection {
     /// Only these systems, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     systems: Vec<String>,
-    /// So many seeds, from 0
+    /// Number of seeds, from 0 on
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     seeds: Option<u64>,
-    /// One setting for every cell, as in episodes=10
+    /// Change one setting of every cell, for example episodes=10
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
-    /// Folder of the sweep [default: sweeps/ and its name]
+    /// Folder of the sweep [default: sweeps/NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) sweep_out: Option<PathBuf>,
 }
 
 impl Selection {
-    /// Narrows `grid`.
+    /// Restricts `grid` to the selection.
     pub(crate) fn apply(&self, grid: &mut Grid) -> Result<(), Failure> {
         if !self.systems.is_empty() {
             grid.systems.clone_from(&self.systems);
@@ -84,7 +84,7 @@ impl Selection {
         Ok(grid.check()?)
     }
 
-    /// Cells of one system with settings of their own: what is said here counts more.
+    /// Cells of one system with the settings `set`; options of the command line override them.
     pub(crate) fn cells(&self, system: &str, set: &[(&str, &str)], seeds: u64) -> Result<Vec<Cell>, Failure> {
         let set = set.iter().map(|(path, text)| ((*path).to_owned(), ocorl_study::config::value(text)));
         let mut grid = Grid {
@@ -102,21 +102,21 @@ impl Selection {
     }
 }
 
-/// PATH=VALUE
+/// Parses PATH=VALUE.
 pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     let (path, value) = text.split_once('=').ok_or("it must be PATH=VALUE, as in plan.intervals=100")?;
     Ok((path.trim().into(), value.trim().into()))
 }
 
-/// What a sweep came to.
+/// Result of a sweep command.
 pub(crate) enum Swept {
-    /// All cells have ended.
+    /// All cells have finished or failed.
     Done(Results),
-    /// Only what is planned was asked for.
+    /// Only the plan was requested (`--dry-run`).
     Planned(Planned),
 }
 
-/// What is to be done.
+/// Number of cells and estimated time of a sweep that was not run.
 #[derive(Clone, Copy, serde::Serialize)]
 pub(crate) struct Planned {
     cells: usize,
@@ -125,13 +125,13 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// In a line, or for programs.
-    pub(crate) fn answer(self, manners: Manners) -> String {
-        if manners.json { json(&self) } else { self.words() }
+    /// The plan as one line of text, or as JSON.
+    pub(crate) fn answer(self, global: GlobalArgs) -> String {
+        if global.json { json(&self) } else { self.summary_line() }
     }
 
-    /// In a line.
-    pub(crate) fn words(self) -> String {
+    /// The plan as one line of text.
+    pub(crate) fn summary_line(self) -> String {
         let Planned { cells, to_run, seconds } = self;
         let plural = if cells == 1 { "" } else { "s" };
         let time = if to_run > 0 { format!(", about {}", duration(seconds)) } else { String::new() };
@@ -155,15 +155,15 @@ impl Options {
             .transpose()
     }
 
-    /// The end of a command whose sweep has failed cells.
+    /// The failure of a command with `--strict` whose sweep has failed cells.
     pub(crate) fn verdict(&self, results: &Results) -> Option<Failure> {
         let failed = results.cells.iter().filter(|cell| cell.failure.is_some()).count();
         (self.strict && failed > 0)
             .then(|| Failure::badly(format!("{failed} of {} cells failed", results.cells.len())))
     }
 
-    /// Runs what is not yet finished of `grid` in `folder`, before the eyes of whoever watches.
-    pub(crate) fn sweep(&self, grid: &Grid, folder: &Path, manners: Manners) -> Result<Swept, Failure> {
+    /// Runs the unfinished cells of `grid` in `folder`, with progress output.
+    pub(crate) fn sweep(&self, grid: &Grid, folder: &Path, global: GlobalArgs) -> Result<Swept, Failure> {
         let (count, budget) = (self.jobs()?, self.budget(grid)?);
         let grid = &Grid { budget: budget.map(|budget| budget.as_secs_f64()), ..grid.clone() };
         if self.dry_run && !folder.exists() {
@@ -180,10 +180,10 @@ impl Options {
         if self.dry_run {
             return Ok(Swept::Planned(planned));
         }
-        if !manners.quiet {
-            // On Ray the driver says so itself.
+        if !global.quiet {
+            // With Ray the driver prints this itself.
             if self.on == Where::Threads || todo.is_empty() {
-                say(&planned.words());
+                say(&planned.summary_line());
             }
             for path in &sweep.damaged {
                 say(&format!("warning: '{}' cannot be read; its cell is run again\n", path.display()));
@@ -193,16 +193,16 @@ impl Options {
         let all = match &self.on {
             Where::Ray(address) if !todo.is_empty() => {
                 sweep.begins()?;
-                // The driver is at work there now.
+                // Released, because the driver opens the folder now.
                 drop(sweep);
-                let (address, quiet) = (address.as_deref(), manners.quiet);
+                let (address, quiet) = (address.as_deref(), global.quiet);
                 Driver { address, jobs: self.jobs, again: self.again, quiet }.run(folder, &signals)?;
                 sweep = Sweep::open(folder, grid)?;
                 sweep.todo(false).is_empty()
             }
             _ => {
                 let jobs = Jobs { count, budget, cancel: signals.cancel.clone() };
-                watched(&mut sweep, &todo, &jobs, manners)?
+                watched(&mut sweep, &todo, &jobs, global)?
             }
         };
         let results = sweep.save()?;
@@ -214,18 +214,18 @@ impl Options {
                 let (done, all) = (results.cells.len(), sweep.cells().len());
                 Err(Failure::interrupted(signal, format!("interrupted after {done} of {all} cells"))
                     .detail("saved", folder.display().to_string())
-                    .hint("the same command goes on where it was"))
+                    .hint("run the same command again to continue"))
             }
             _ => Ok(Swept::Done(results)),
         }
     }
 }
 
-/// Runs the cells at the places `todo` before the eyes of whoever watches; returns whether all were run.
-fn watched(sweep: &mut Sweep, todo: &[usize], jobs: &Jobs, manners: Manners) -> Result<bool, Failure> {
-    let mut screen = Screen::new(sweep, todo, jobs.count, manners);
-    let work: Arc<dyn Work> = Arc::new(Laboratory::default());
-    // A panic is a failed cell with its reason, not a page of talk between the lines of the grid.
+/// Runs the cells with the indices `todo`, with progress output; returns whether all were run.
+fn watched(sweep: &mut Sweep, todo: &[usize], jobs: &Jobs, global: GlobalArgs) -> Result<bool, Failure> {
+    let mut screen = Screen::new(sweep, todo, jobs.count, global);
+    let work: Arc<dyn Work> = Arc::new(CellRunner::default());
+    // A panic becomes a failed cell with its reason; the default message would disturb the progress output.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let ended = sweep.run(todo, jobs, &work, &mut |sweep, update| screen.update(sweep, update));
@@ -234,12 +234,12 @@ fn watched(sweep: &mut Sweep, todo: &[usize], jobs: &Jobs, manners: Manners) -> 
     Ok(ended?)
 }
 
-/// Where a sweep is kept if nothing is said.
+/// Default folder of a sweep.
 pub(crate) fn folder(out: Option<&PathBuf>, name: &str) -> PathBuf {
     out.cloned().unwrap_or_else(|| PathBuf::from("sweeps").join(name))
 }
 
-/// Final costs by group, then what failed.
+/// Final costs by group, then the failed cells.
 pub(crate) fn summary(results: &Results) -> String {
     let mut table =
         Table::new([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right]);

@@ -1,17 +1,17 @@
-//! Text in columns.
+//! Text tables with aligned columns.
 
-/// To which side the cells of a column lean.
+/// Alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// Rows of cells; columns are as wide as their widest cell and two blanks apart.
+/// A text table; columns are as wide as their widest cell and two spaces apart.
 pub(crate) struct Table {
     columns: Vec<Align>,
     rows: Vec<Vec<String>>,
-    /// Titles above several columns: first column, title.
+    /// Headings above several columns: first column, heading.
     groups: Vec<(usize, &'static str)>,
 }
 
@@ -21,12 +21,12 @@ impl Table {
         Table { columns: columns.into(), rows: Vec::new(), groups: Vec::new() }
     }
 
-    /// A title that begins above column `first`.
+    /// Adds a heading that begins above column `first`.
     pub(crate) fn group(&mut self, first: usize, title: &'static str) {
         self.groups.push((first, title));
     }
 
-    /// One row more.
+    /// Appends a row.
     pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         let cells: Vec<String> = cells.into_iter().map(Into::into).collect();
         assert_eq!(
@@ -39,7 +39,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The whole text; every line ends with a line break and without blanks.
+    /// The table as text; no line has trailing spaces, every line ends with a line break.
     pub(crate) fn text(&self) -> String {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|c| self.rows.iter().map(|row| width(&row[c])).max().unwrap_or(0))
@@ -67,7 +67,7 @@ impl Table {
     }
 }
 
-/// Characters, which for our words is columns.
+/// Number of characters, which equals the number of terminal columns for the texts used here.
 fn width(text: &str) -> usize {
     text.chars().count()
 }

@@ -1,4 +1,4 @@
-//! Standard output, standard error, and progress in between.
+//! Standard output, standard error, and progress output.
 
 use crate::errors::Failure;
 use std::io::{self, IsTerminal, Write};
@@ -6,16 +6,16 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use terminal_size::{Height, Width, terminal_size_of};
 
-/// A document as text. Our documents are plain structs and lists, which always have one.
+/// A document as JSON text. The documents are plain structs and lists, whose serialization cannot fail.
 pub(crate) fn json(document: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
 }
 
-/// What a command came to.
+/// The result of a command.
 pub(crate) struct Answer {
-    /// For standard output.
+    /// Text for standard output.
     pub(crate) text: String,
-    /// Said to people afterwards, on standard error; may be empty.
+    /// Remark for standard error; may be empty.
     pub(crate) remark: String,
 }
 
@@ -25,7 +25,7 @@ impl From<String> for Answer {
     }
 }
 
-/// Writes the answer to standard output, or the failure to standard error (with `as_json` to both), and ends.
+/// Writes the answer to standard output, or the failure to standard error (with `as_json` to both); returns the exit code.
 pub(crate) fn finish(answer: Result<Answer, Failure>, as_json: bool) -> ExitCode {
     match answer {
         Ok(Answer { text, remark }) => match write_out(&text) {
@@ -47,7 +47,7 @@ pub(crate) fn finish(answer: Result<Answer, Failure>, as_json: bool) -> ExitCode
     }
 }
 
-/// Says something to people. Talk that cannot be heard is no reason to stop.
+/// Writes a message to standard error. A failure to write it is ignored.
 pub(crate) fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
@@ -57,7 +57,7 @@ fn fail(failure: &Failure) -> ExitCode {
     ExitCode::from(failure.code)
 }
 
-/// Writes to standard output. A reader that has seen enough (`| head`) is not a failure.
+/// Writes to standard output. A reader that closes the pipe (`| head`) is not a failure.
 pub(crate) fn write_out(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -68,7 +68,7 @@ pub(crate) fn write_out(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Columns and rows of the terminal on standard error; none if it is no terminal, or one that can only go forward.
+/// Columns and rows of the terminal on standard error; `None` if it is not a terminal or cannot move the cursor.
 pub(crate) fn size() -> Option<(usize, usize)> {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if dumb || !io::stderr().is_terminal() {
@@ -78,12 +78,12 @@ pub(crate) fn size() -> Option<(usize, usize)> {
     Some(size.map_or((80, 24), |(Width(columns), Height(rows))| (usize::from(columns), usize::from(rows))))
 }
 
-/// Whether colours are welcome, see no-color.org.
+/// Whether colours are allowed, see no-color.org.
 pub(crate) fn colors() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// How words look on a terminal.
+/// Style of text on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     Plain,
@@ -92,7 +92,7 @@ pub(crate) enum Look {
     Bars,
 }
 
-/// A line of a picture.
+/// One styled line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line(Vec<(Look, String)>);
 
@@ -101,17 +101,17 @@ impl Line {
         Line::default()
     }
 
-    /// More words at its end.
-    pub(crate) fn add(mut self, look: Look, words: impl Into<String>) -> Self {
-        self.0.push((look, words.into()));
+    /// Appends text in a style.
+    pub(crate) fn add(mut self, look: Look, text: impl Into<String>) -> Self {
+        self.0.push((look, text.into()));
         self
     }
 
-    /// At most `width` columns of it: a line that wraps would be two, and the next picture stand one too low.
+    /// The line cut to `width` columns: a line that wraps would take two rows, and the next frame would be drawn too low.
     pub(crate) fn text(&self, width: usize, colors: bool) -> String {
         let (mut text, mut room) = (String::new(), width);
-        for (look, words) in &self.0 {
-            let kept: String = words.chars().take(room).collect();
+        for (look, part) in &self.0 {
+            let kept: String = part.chars().take(room).collect();
             room -= kept.chars().count();
             let code = match look {
                 Look::Strong => "1",
@@ -130,21 +130,21 @@ impl Line {
 }
 
 impl From<&str> for Line {
-    fn from(words: &str) -> Self {
-        Line::new().add(Look::Plain, words)
+    fn from(text: &str) -> Self {
+        Line::new().add(Look::Plain, text)
     }
 }
 
-/// Lines on standard error that are written over in place. The cursor stands below them and is never hidden, so that whatever ends the
-/// program leaves a terminal in order.
+/// Lines on standard error that are redrawn in place. The cursor stays below them and is never hidden, so that the terminal is
+/// usable however the program ends.
 #[derive(Default)]
 pub(crate) struct Picture {
-    /// Lines that stand on the terminal now.
+    /// Number of lines on the terminal now.
     drawn: usize,
 }
 
 impl Picture {
-    /// Writes over what was drawn before, in one go.
+    /// Redraws all lines with one write.
     pub(crate) fn draw(&mut self, lines: &[Line]) {
         let width = size().map_or(80, |(columns, _)| columns).max(2) - 1;
         let colors = colors();
@@ -154,7 +154,7 @@ impl Picture {
         self.drawn = lines.len();
     }
 
-    /// Takes it away.
+    /// Erases the lines.
     pub(crate) fn end(&mut self) {
         if self.drawn > 0 {
             say(&format!("\x1b[{}A\r\x1b[J", self.drawn));
@@ -163,7 +163,7 @@ impl Picture {
     }
 }
 
-/// Tells how far a list of tasks is: on a terminal one line that is written over, else a plain line for each.
+/// Progress of a list of tasks: on a terminal one line that is redrawn, otherwise one line per task.
 pub(crate) struct Progress {
     quiet: bool,
     total: usize,
@@ -171,12 +171,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Silent if asked to be.
+    /// A progress output of `total` tasks; prints nothing if `quiet`.
     pub(crate) fn new(total: usize, quiet: bool) -> Self {
         Progress { quiet, total, done: Mutex::new(0) }
     }
 
-    /// One task more is done.
+    /// Reports that one more task has finished.
     pub(crate) fn finished(&self, name: &str) {
         let Ok(mut done) = self.done.lock() else { return };
         *done += 1;

@@ -1,4 +1,4 @@
-//! NumPy arrays in and out: float64, C order, rows are moments.
+//! Conversion of NumPy arrays: float64 in C order; each row is one time or one point.
 
 use crate::errors::{Answer, Failure};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
@@ -7,22 +7,22 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-/// What an argument is, for messages.
+/// Name and expected shape of an argument, for error messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape<'a> {
-    /// Its name.
+    /// Name of the argument.
     pub(crate) what: &'a str,
-    /// Numbers in a row.
+    /// Number of columns.
     pub(crate) columns: usize,
 }
 
-/// `numpy.asarray`, looked up once.
+/// The function `numpy.asarray`, looked up once.
 fn asarray(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     ASARRAY.import(py, "numpy", "asarray")
 }
 
-/// Anything that NumPy makes an array of, as numbers in C order and their shape.
+/// Converts anything that NumPy can convert to an array: its numbers in C order, and its shape.
 pub(crate) fn numbers(value: &Bound<'_, PyAny>, what: &str) -> Answer<(Vec<f64>, Vec<usize>)> {
     if let Ok(array) = value.extract::<PyReadonlyArrayDyn<'_, f64>>()
         && array.is_c_contiguous()
@@ -34,10 +34,10 @@ pub(crate) fn numbers(value: &Bound<'_, PyAny>, what: &str) -> Answer<(Vec<f64>,
     let py = value.py();
     let wrong = |cause: String| {
         let kind = value.get_type().name().map_or_else(|_| "something".into(), |name| name.to_string());
-        Failure::mistake(format!("'{what}' must be an array of numbers, not {kind}")).detail("cause", cause)
+        Failure::invalid(format!("'{what}' must be an array of numbers, not {kind}")).detail("cause", cause)
     };
     if value.is_none() {
-        return Err(Failure::mistake(format!("'{what}' must be an array of numbers, not None")).into());
+        return Err(Failure::invalid(format!("'{what}' must be an array of numbers, not None")).into());
     }
     if value.hasattr("mask")? && value.getattr("mask")?.call_method0("any")?.is_truthy()? {
         return Err(wrong("some of its entries are masked; leave those rows out".into()).into());
@@ -58,7 +58,7 @@ pub(crate) fn numbers(value: &Bound<'_, PyAny>, what: &str) -> Answer<(Vec<f64>,
     Ok((slice.to_vec(), array.shape().to_vec()))
 }
 
-/// Rows of `columns` numbers. One row may come without its brackets, and a single column as a plain list.
+/// Converts to rows of `columns` numbers. A single row may be one-dimensional, and so may a single column.
 pub(crate) fn rows(value: &Bound<'_, PyAny>, shape: Shape<'_>) -> Answer<Vec<f64>> {
     let Shape { what, columns } = shape;
     let (numbers, found) = numbers(value, what)?;
@@ -70,11 +70,11 @@ pub(crate) fn rows(value: &Bound<'_, PyAny>, shape: Shape<'_>) -> Answer<Vec<f64
     if fits {
         return Ok(numbers);
     }
-    Err(Failure::mistake(format!("'{what}' has the shape {}, expected (n, {columns})", shape_text(&found)))
+    Err(Failure::invalid(format!("'{what}' has the shape {}, expected (n, {columns})", shape_text(&found)))
         .into())
 }
 
-/// A plain list of numbers; a single one may come without its brackets. `length`: how many.
+/// Converts to a list of numbers, of the given `length` if there is one; a scalar counts as one number.
 pub(crate) fn list(value: &Bound<'_, PyAny>, what: &str, length: Option<usize>) -> Answer<Vec<f64>> {
     let (numbers, found) = numbers(value, what)?;
     let flat = found.len() <= 1 || (found.len() == 2 && found[1] == 1);
@@ -82,11 +82,11 @@ pub(crate) fn list(value: &Bound<'_, PyAny>, what: &str, length: Option<usize>) 
         return Ok(numbers);
     }
     let expected = length.map_or("(n,)".into(), |length| format!("({length},)"));
-    Err(Failure::mistake(format!("'{what}' has the shape {}, expected {expected}", shape_text(&found)))
+    Err(Failure::invalid(format!("'{what}' has the shape {}, expected {expected}", shape_text(&found)))
         .into())
 }
 
-/// As Python writes a shape.
+/// Formats a shape in Python's notation.
 pub(crate) fn shape_text(shape: &[usize]) -> String {
     match shape {
         [one] => format!("({one},)"),
@@ -94,12 +94,12 @@ pub(crate) fn shape_text(shape: &[usize]) -> String {
     }
 }
 
-/// A list out.
+/// Converts a slice to a one-dimensional array.
 pub(crate) fn vector<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyArray1<f64>> {
     PyArray1::from_slice(py, values)
 }
 
-/// Rows out.
+/// Converts numbers to a two-dimensional array.
 pub(crate) fn matrix<'py>(
     py: Python<'py>,
     values: &[f64],
@@ -109,12 +109,12 @@ pub(crate) fn matrix<'py>(
     PyArray1::from_slice(py, values).reshape([count, columns])
 }
 
-/// Blocks out, one a row.
+/// Converts blocks to a two-dimensional array with one block per row.
 pub(crate) fn blocks<'py>(py: Python<'py>, blocks: &Blocks) -> PyResult<Bound<'py, PyArray2<f64>>> {
     matrix(py, blocks.as_slice(), blocks.size())
 }
 
-/// Matrices out, one after the other.
+/// Converts a sequence of matrices to a three-dimensional array.
 pub(crate) fn matrices<'py>(
     py: Python<'py>,
     values: &[f64],
@@ -125,7 +125,7 @@ pub(crate) fn matrices<'py>(
     PyArray1::from_slice(py, values).reshape([count, rows, columns])
 }
 
-/// Rows of a table out.
+/// Converts the rows of a table to a two-dimensional array.
 pub(crate) fn table<'py>(
     py: Python<'py>,
     rows: &[Vec<f64>],

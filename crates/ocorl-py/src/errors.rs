@@ -1,32 +1,32 @@
-//! What is raised: every error as one of the classes in `ocorl._errors`, every panic as `InternalError`.
+//! Exceptions: every error is raised as one of the classes in `ocorl._errors`, every panic as `InternalError`.
 
 use ocorl::baseline::BaselineError;
 use ocorl::learn::LearnError;
 use ocorl::measurements::MeasurementError;
 use ocorl::model::ModelError;
 use ocorl::plan::PlanError;
-use ocorl_study::mistake::Mistake;
 use ocorl_study::store::StoreError;
 use ocorl_study::study::StudyError;
 use ocorl_study::sweep::SweepError;
+use ocorl_study::user_error::{Catalogue, Hint, UserError};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Why something was not done.
+/// Reason why a call failed.
 pub(crate) enum Trouble {
-    /// An error of ours.
+    /// An error of this package.
     Failure(Box<Failure>),
-    /// An exception as it is: the user's own, or a signal's.
+    /// An existing exception, raised by the user's code or by a signal, which is passed on unchanged.
     Raised(PyErr),
 }
 
-/// What a function of ours that may fail comes to.
+/// Result of an internal function that may fail.
 pub(crate) type Answer<T> = Result<T, Trouble>;
 
-/// An error of ours: class, what, labelled lines, what to do.
+/// An error of this package: exception class, message, labelled detail lines and hint.
 #[derive(Debug)]
 pub(crate) struct Failure {
     class: &'static str,
@@ -36,40 +36,52 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// An error of this class.
+    /// An error that is raised as the given class.
     pub(crate) fn new(class: &'static str, message: impl Into<String>) -> Self {
         Failure { class, message: message.into(), details: Vec::new(), hint: None }
     }
 
-    /// What somebody asked for cannot be done.
-    pub(crate) fn mistake(message: impl Into<String>) -> Self {
+    /// An error in an argument or a request of the user.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Failure::new("MistakeError", message)
     }
 
-    /// A plant did not do what a plant does.
+    /// An error caused by a plant that violates the plant interface.
     pub(crate) fn plant(message: impl Into<String>) -> Self {
         Failure::new("PlantError", message)
     }
 
-    /// A file or folder that cannot be written.
+    /// An error caused by a plant whose measurements cannot be recorded; the reason becomes the cause of the exception.
+    pub(crate) fn refused_plant(py: Python<'_>, error: UserError) -> PyErr {
+        let cause = Trouble::from(error);
+        let Trouble::Failure(why) = &cause else { return cause.raise(py) };
+        let message = format!("what plant.run returned cannot be recorded: {}", why.message);
+        let error =
+            Failure { details: why.details.clone(), hint: why.hint.clone(), ..Failure::plant(message) };
+        let error = error.raise(py);
+        error.set_cause(py, Some(cause.raise(py)));
+        error
+    }
+
+    /// An error about a file or folder that cannot be written.
     pub(crate) fn disk(path: &Path, error: &io::Error) -> Self {
         Failure::new("DiskError", format!("cannot write '{}'", path.display()))
             .detail("cause", error.to_string())
     }
 
-    /// A labelled line.
+    /// Adds a labelled detail line.
     pub(crate) fn detail(mut self, label: &str, text: impl Into<String>) -> Self {
         self.details.push((label.into(), text.into()));
         self
     }
 
-    /// What to do now.
+    /// Adds a hint on what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// As an exception.
+    /// Converts the error to an exception.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         let Failure { class, message, details, hint } = self;
         let made = || py.import("ocorl._errors")?.getattr(class)?.call1((message.as_str(), details, hint));
@@ -78,7 +90,7 @@ impl Failure {
 }
 
 impl Trouble {
-    /// As an exception.
+    /// Converts the error to an exception.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         match self {
             Trouble::Failure(failure) => failure.raise(py),
@@ -99,54 +111,65 @@ impl From<Failure> for Trouble {
     }
 }
 
-impl From<Mistake> for Trouble {
-    fn from(mistake: Mistake) -> Self {
-        let Mistake { message, details, hint } = mistake;
+impl From<UserError> for Trouble {
+    fn from(error: UserError) -> Self {
+        let UserError { message, details, hint } = error;
         let details = details.into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
-        Failure { details, hint: hint.map(|hint| in_python(&hint)), ..Failure::mistake(message) }.into()
+        Failure { details, hint: hint.as_ref().map(in_python), ..Failure::invalid(message) }.into()
     }
 }
 
-/// What hints say of the program, and what does the same here. The longer ones first.
-const WORDS: [(&str, &str); 12] = [
-    ("`ocorl study ask` writes", "plan.text holds"),
-    ("ocorl study ask, ocorl rig, ocorl study tell", "study.ask(), study.tell(...)"),
-    ("ocorl study tell --correct", "study.tell(..., correct=True)"),
-    ("ocorl study import", "study.import_(path) with"),
-    ("ocorl study discard", "study.discard(episode)"),
-    ("ocorl study fail", "study.fail(reason) in"),
-    ("ocorl study ask", "study.ask() in"),
-    ("--settings takes", "settings= takes"),
-    ("with --out", "as out="),
-    ("ocorl sweep --help", "ocorl.sweep"),
-    ("ocorl new NAME", "ocorl.System(f, states=..., inputs=..., ...)"),
-    ("ocorl list", "ocorl.systems()"),
-];
-
-/// A hint in the words of this package.
-fn in_python(hint: &str) -> String {
-    if let Some(system) = hint.strip_suffix(" --print-config").and_then(|h| h.rsplit_once("ocorl run ")) {
-        return format!("{}print(ocorl.System('{}').settings())", system.0, system.1);
+/// The text of a hint in terms of the Python API.
+fn in_python(hint: &Hint) -> String {
+    match hint {
+        Hint::ChooseName { meant, from } => {
+            let list = match from {
+                Catalogue::Studies => "ocorl.sweep".into(),
+                Catalogue::Settings { system } => format!("print(ocorl.System('{system}').settings())"),
+                _ => String::from("ocorl.systems()"),
+            };
+            match meant {
+                Some(meant) => format!("did you mean '{meant}'? see: {list}"),
+                None => format!("see: {list}"),
+            }
+        }
+        Hint::OnlyPaperSystems => format!("{hint}; see: ocorl.systems()"),
+        Hint::ChooseSettings => "settings= takes default, reference or a TOML file".into(),
+        Hint::NewSystemFile { expected: true } => {
+            "a file that describes a system; or without one: ocorl.System(f, states=..., inputs=..., ...)"
+                .into()
+        }
+        Hint::NewSystemFile { .. } => "without a file: ocorl.System(f, states=..., inputs=..., ...)".into(),
+        Hint::GridExample => format!("{hint}; see: ocorl.sweep"),
+        Hint::AskForPlan => "a plan is what plan.text holds".into(),
+        Hint::RunByHand => "continue with: study.ask(), study.tell(...)".into(),
+        Hint::ChooseAnotherFolder => "continue where it was created, or give another folder as out=".into(),
+        Hint::Correct => "to replace the recorded measurements: study.tell(..., correct=True)".into(),
+        Hint::MarkFailed { .. } => "an episode that gave nothing: study.fail(reason)".into(),
+        Hint::AskOrImport { .. } => {
+            "ask for one: study.ask(); or import measurements: study.import_(path)".into()
+        }
+        Hint::Discard => "to exclude one from learning: study.discard(episode)".into(),
+        _ => hint.to_string(),
     }
-    WORDS.iter().fold(hint.to_owned(), |hint, (program, here)| hint.replace(program, here))
 }
 
-/// Errors whose words say everything.
-macro_rules! mistakes {
+/// Conversions of errors whose message is sufficient.
+macro_rules! plain_errors {
     ($($error:ty),*) => { $(
         impl From<$error> for Trouble {
             fn from(error: $error) -> Self {
-                Failure::mistake(error.to_string()).into()
+                Failure::invalid(error.to_string()).into()
             }
         }
     )* };
 }
 
-mistakes!(LearnError, ModelError, MeasurementError);
+plain_errors!(LearnError, ModelError, MeasurementError);
 
 impl From<PlanError> for Trouble {
     fn from(error: PlanError) -> Self {
-        // Nothing was said wrongly: there is no answer.
+        // The input is valid, but the computation has no result.
         let class =
             if matches!(error, PlanError::NoFinitePlan { .. }) { "OcorlError" } else { "MistakeError" };
         Failure::new(class, error.to_string()).into()
@@ -155,8 +178,8 @@ impl From<PlanError> for Trouble {
 
 impl From<BaselineError> for Trouble {
     fn from(error: BaselineError) -> Self {
-        let said = matches!(error, BaselineError::Benchmark(_) | BaselineError::Setting { .. });
-        Failure::new(if said { "MistakeError" } else { "OcorlError" }, error.to_string()).into()
+        let invalid = matches!(error, BaselineError::System(_) | BaselineError::Setting { .. });
+        Failure::new(if invalid { "MistakeError" } else { "OcorlError" }, error.to_string()).into()
     }
 }
 
@@ -164,7 +187,7 @@ impl From<StudyError> for Trouble {
     fn from(error: StudyError) -> Self {
         match error {
             StudyError::Store(error) => error.into(),
-            StudyError::Refused(mistake) => mistake.into(),
+            StudyError::Refused(error) => error.into(),
             StudyError::Learn(error) => error.into(),
             other => Failure::new("StudyError", other.to_string()).into(),
         }
@@ -177,11 +200,11 @@ impl From<StoreError> for Trouble {
         let unchanged = "nothing was changed on disk";
         match error {
             StoreError::Missing { .. } => {
-                Failure::mistake(message).hint("begin one: ocorl.Study.create(folder, system=...)")
+                Failure::invalid(message).hint("begin one: ocorl.Study.create(folder, system=...)")
             }
-            StoreError::Exists { .. } => Failure::mistake(message)
+            StoreError::Exists { .. } => Failure::invalid(message)
                 .detail("note", unchanged)
-                .hint("go on with it: ocorl.Study.open(folder)"),
+                .hint("continue it: ocorl.Study.open(folder)"),
             StoreError::Damaged { what, file, record, good } => {
                 let folder = file.parent().unwrap_or(&file).display().to_string();
                 Failure::new("DamagedError", message)
@@ -190,7 +213,7 @@ impl From<StoreError> for Trouble {
                     .detail("good", if good > 0 { format!("records 1-{good}") } else { "none".into() })
                     .detail("note", unchanged)
                     .hint(format!(
-                        "save what is good: ocorl {what} check {folder} --salvage {folder}-rescued"
+                        "recover the valid part: ocorl {what} check {folder} --salvage {folder}-rescued"
                     ))
             }
             StoreError::Newer { .. } => Failure::new("DamagedError", message)
@@ -198,10 +221,10 @@ impl From<StoreError> for Trouble {
                 .hint("open it with the version that made it, or a later one"),
             StoreError::InUse { .. } => Failure::new("BusyError", message)
                 .detail("note", unchanged)
-                .hint("close it there, or look only: ocorl.Study.open(folder, read_only=True)"),
+                .hint("close it there, or open it read-only: ocorl.Study.open(folder, read_only=True)"),
             StoreError::Disk { .. } => Failure::new("DiskError", message)
-                .detail("note", "what was kept before is safe")
-                .hint("make room or get permission, then say it again: nothing was half-written"),
+                .detail("note", "earlier records are safe")
+                .hint("make room or get permission, then repeat the call: nothing was partially written"),
             StoreError::Poisoned(_) => Failure::new("DiskError", message).hint("open the study again"),
             _ => Failure::new("StudyError", message),
         }
@@ -222,20 +245,21 @@ impl From<SweepError> for Trouble {
     }
 }
 
-/// Something that cannot be, but was.
+/// An error for an internal inconsistency.
 pub(crate) fn internal(place: &str, cause: &str) -> Failure {
     Failure::new("InternalError", format!("'{place}' failed inside: {cause}"))
         .detail("version", env!("CARGO_PKG_VERSION"))
-        .hint("this is a mistake of ours: please report it with these lines; studies on disk are safe")
+        .hint("this is a bug in ocorl: please report it with these lines; studies on disk are safe")
 }
 
-/// What a panic said.
-pub(crate) fn said(panic: &(dyn Any + Send)) -> &str {
+/// The message of a panic.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let word = panic.downcast_ref::<&str>().copied();
     word.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
 }
 
-/// What every exported function goes through: errors are raised, panics become `InternalError`. `place` is its name in Python.
+/// Wrapper of every exported function: raises errors as exceptions and converts panics to `InternalError`. `place` is the function's name
+/// in Python.
 pub(crate) fn guard<T>(py: Python<'_>, place: &'static str, act: impl FnOnce() -> Answer<T>) -> PyResult<T> {
     let done = catch_unwind(AssertUnwindSafe(|| {
         failpoint(place);
@@ -243,14 +267,14 @@ pub(crate) fn guard<T>(py: Python<'_>, place: &'static str, act: impl FnOnce() -
     }));
     match done {
         Ok(answer) => answer.map_err(|trouble| trouble.raise(py)),
-        Err(panic) => Err(internal(place, said(panic.as_ref())).raise(py)),
+        Err(panic) => Err(internal(place, panic_message(panic.as_ref())).raise(py)),
     }
 }
 
 #[cfg(feature = "failpoints")]
 static ARMED: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
 
-/// Panics if a test has asked for it here.
+/// Panics if a test has requested a panic at this place.
 #[cfg(feature = "failpoints")]
 fn failpoint(place: &str) {
     let mut armed = ARMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -264,14 +288,14 @@ fn failpoint(place: &str) {
 #[cfg(not(feature = "failpoints"))]
 fn failpoint(_place: &str) {}
 
-/// The same for what is done on another thread.
+/// Panics on a worker thread if a test has requested a panic at this place.
 pub(crate) fn failpoint_at_work(place: &str) {
     if cfg!(feature = "failpoints") {
         failpoint(&format!("{place} at work"));
     }
 }
 
-/// The next call of `place` panics; none: no call does.
+/// Requests that the next call of `place` panics; with `None`, removes the request.
 #[cfg(feature = "failpoints")]
 #[pyfunction]
 #[pyo3(name = "_arm", signature = (place=None))]

@@ -1,4 +1,4 @@
-//! `EventFile`: numbers for TensorBoard.
+//! The Python class `EventFile`: scalars for TensorBoard.
 
 use crate::errors::{Answer, Failure, guard};
 use crate::work::lock;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// An event file that is being written.
+/// An event file open for writing.
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct EventFile {
     inner: Mutex<Written>,
@@ -16,7 +16,7 @@ pub(crate) struct EventFile {
 
 #[pymethods]
 impl EventFile {
-    /// Begins a new file in a folder, which is made if it is not there.
+    /// Creates a new file in a folder, which is created if it does not exist.
     #[new]
     fn new(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
         guard(py, "EventFile", || {
@@ -31,7 +31,7 @@ impl EventFile {
         guard(py, "EventFile.path", || Ok(self.path.display().to_string()))
     }
 
-    /// Writes numbers of one step, each with its name; those that are not finite are left out.
+    /// Writes the scalars of one step, each with its name; values that are not finite are left out.
     fn write(&self, py: Python<'_>, step: usize, numbers: Vec<(String, f64)>) -> PyResult<()> {
         guard(py, "EventFile.write", || {
             let named: Vec<(&str, f64)> =

@@ -1,4 +1,4 @@
-//! `draw`, `exhibits`, `report`: pictures by `ocorl-view`.
+//! The Python functions `draw`, `exhibits` and `report`: figures made by `ocorl-view`.
 
 use crate::errors::{Failure, guard};
 use crate::work::{self, How};
@@ -9,14 +9,14 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// A picture as Python describes it.
+/// Description of a figure, as JSON from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Described {
     title: String,
     #[serde(default)]
     subtitle: String,
-    /// Cost by episode, drawn as everywhere.
+    /// Cost by episode, drawn in the standard form.
     costs: Option<CostsDescribed>,
     #[serde(default)]
     panels: Vec<PanelDescribed>,
@@ -40,10 +40,10 @@ struct CostsDescribed {
 #[serde(deny_unknown_fields)]
 struct PanelDescribed {
     title: String,
-    /// Name, unit.
+    /// Name and unit of the horizontal axis.
     x: (String, String),
     y: (String, String),
-    /// Ends of the axis of x.
+    /// Limits of the horizontal axis.
     range: Option<(f64, f64)>,
     marks: Vec<MarkDescribed>,
 }
@@ -54,7 +54,7 @@ struct MarkDescribed {
     kind: Kind,
     x: Vec<Option<f64>>,
     y: Vec<Option<f64>>,
-    /// Of a band: its upper end.
+    /// Upper ends, if the series is a band.
     upper: Option<Vec<Option<f64>>>,
     series: usize,
     label: Option<String>,
@@ -72,7 +72,7 @@ enum Kind {
     Band,
 }
 
-/// What is not there is a gap.
+/// Missing values become gaps (NaN).
 fn gaps(values: &[Option<f64>]) -> Vec<f64> {
     values.iter().map(|value| value.unwrap_or(f64::NAN)).collect()
 }
@@ -83,7 +83,7 @@ impl MarkDescribed {
         let upper = self.upper.as_deref().map_or_else(|| y.clone(), gaps);
         if x.len() != y.len() || upper.len() != y.len() {
             let message = format!("a mark has {} x, {} y and {} upper ends", x.len(), y.len(), upper.len());
-            return Err(Failure::mistake(message));
+            return Err(Failure::invalid(message));
         }
         let mark = match self.kind {
             Kind::Line => Mark::line(x, y),
@@ -105,7 +105,7 @@ impl Described {
     fn figure(&self) -> Result<Figure, Failure> {
         if let Some(shown) = &self.costs {
             if shown.costs.len() != shown.episodes.len() {
-                return Err(Failure::mistake("there must be as many costs as episodes"));
+                return Err(Failure::invalid("there must be as many costs as episodes"));
             }
             let planned = shown.planned.as_deref().map(gaps);
             return Ok(cost_curves(&Costs {
@@ -137,12 +137,12 @@ impl Described {
     }
 }
 
-/// Draws what JSON describes: SVG, and the numbers behind it as CSV.
+/// Draws the figure that the JSON describes: returns SVG, and its data as CSV.
 #[pyfunction]
 pub(crate) fn draw(py: Python<'_>, described: &str) -> PyResult<(String, String)> {
     guard(py, "draw", || {
         let wrong = |error: serde_json::Error| {
-            Failure::mistake("this describes no picture").detail("cause", error.to_string())
+            Failure::invalid("this does not describe a figure").detail("cause", error.to_string())
         };
         let described: Described = serde_json::from_str(described).map_err(wrong)?;
         py.detach(|| {
@@ -152,10 +152,10 @@ pub(crate) fn draw(py: Python<'_>, described: &str) -> PyResult<(String, String)
     })
 }
 
-/// A plot: id, title, what it shows, SVG, CSV.
+/// A figure: id, title, description, SVG, CSV.
 type Shown = (&'static str, String, String, String, String);
 
-/// Plots of the study in a folder, or of one of its episodes.
+/// Figures of the study in a folder, or of one of its episodes.
 #[pyfunction]
 #[pyo3(signature = (folder, episode=None))]
 pub(crate) fn exhibits(py: Python<'_>, folder: PathBuf, episode: Option<usize>) -> PyResult<Vec<Shown>> {
@@ -165,7 +165,7 @@ pub(crate) fn exhibits(py: Python<'_>, folder: PathBuf, episode: Option<usize>) 
             let all = match episode {
                 None => view.overall(),
                 Some(number) => {
-                    let none = || Failure::mistake(format!("there is no episode {number}"));
+                    let none = || Failure::invalid(format!("there is no episode {number}"));
                     view.episode(number).ok_or_else(none)?.exhibits
                 }
             };
@@ -174,7 +174,7 @@ pub(crate) fn exhibits(py: Python<'_>, folder: PathBuf, episode: Option<usize>) 
     })
 }
 
-/// Writes the report of the study in a folder; returns where it is.
+/// Writes the report of the study in a folder; returns its path.
 #[pyfunction]
 #[pyo3(signature = (folder, path=None))]
 pub(crate) fn report(py: Python<'_>, folder: PathBuf, path: Option<PathBuf>) -> PyResult<String> {

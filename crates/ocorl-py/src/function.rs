@@ -1,6 +1,7 @@
-//! Python functions as dynamics and as laws. They are called with the interpreter held, from whichever thread needs them.
+//! Python functions as dynamics and as control laws. They are called with the interpreter attached, from any thread.
 //!
-//! An exception does not go through the mathematics: it is kept, the work is asked to stop, and whoever started the work raises it as it is.
+//! An exception does not propagate through the numerical code: it is stored, the computation is cancelled, and the calling function raises
+//! it unchanged.
 
 use crate::arrays::{numbers, shape_text, vector};
 use crate::errors::{Answer, Failure, Trouble, guard};
@@ -13,20 +14,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A function of somebody's own.
+/// A callable provided by the user.
 pub(crate) struct Function {
     /// The callable.
     pub(crate) call: Py<PyAny>,
-    /// What it is called in messages.
+    /// Name of the callable in error messages.
     pub(crate) name: &'static str,
-    /// What it must return, in words.
+    /// Description of the expected return value.
     pub(crate) expected: String,
-    /// How many numbers that are.
+    /// Expected number of return values.
     pub(crate) length: usize,
 }
 
 impl Function {
-    /// Calls it; what comes back must be as many numbers as expected. They need not be finite.
+    /// Calls the function and checks the number of values it returns. They need not be finite.
     fn values(&self, py: Python<'_>, arguments: Arguments<'_>, out: &mut [f64]) -> Answer<()> {
         let call = self.call.bind(py);
         let value = match arguments {
@@ -59,7 +60,7 @@ impl Function {
     }
 }
 
-/// The beginning of a long text, in one line.
+/// A long text, truncated to one line.
 pub(crate) fn shortened(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(80) {
@@ -68,36 +69,36 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-/// What a function is called with.
+/// Arguments of a call.
 #[derive(Clone, Copy)]
 enum Arguments<'a> {
-    /// (x, u)
+    /// Arguments (x, u).
     Point(&'a [f64], &'a [f64]),
-    /// (t, x)
+    /// Arguments (t, x).
     Moment(f64, &'a [f64]),
 }
 
-/// A function in the course of some work.
+/// A callable used by a computation that can be cancelled.
 #[derive(Clone)]
 pub(crate) struct Called {
     function: Arc<Function>,
     trouble: Arc<Mutex<Option<Trouble>>>,
-    /// True when the work is to end.
+    /// Becomes true when the computation is to be cancelled.
     cancel: Arc<AtomicBool>,
 }
 
 impl Called {
-    /// For work that ends when `cancel` becomes true.
+    /// Wraps a function for a computation that is cancelled when `cancel` becomes true.
     pub(crate) fn new(function: Arc<Function>, cancel: Arc<AtomicBool>) -> Self {
         Called { function, trouble: Arc::default(), cancel }
     }
 
-    /// What went wrong first, if something did. Ask when the work has ended.
+    /// The first exception, if one was raised. To be called after the computation.
     pub(crate) fn trouble(&self) -> Answer<()> {
         lock(&self.trouble).take().map_or(Ok(()), Err)
     }
 
-    /// Calls it, unless the work is to end: then what comes out is not a number.
+    /// Calls the function; returns NaN if the computation is cancelled.
     fn call(&self, arguments: &[Arguments<'_>], out: &mut [f64]) {
         let each = arguments.iter().zip(out.chunks_exact_mut(self.function.length));
         let called = |py: Python<'_>| {
@@ -112,7 +113,7 @@ impl Called {
         };
         let inside = Inside::enter();
         let ends = self.cancel.load(Ordering::Relaxed) || ENDING.load(Ordering::SeqCst);
-        // There is no interpreter any more when the program ends.
+        // When the program ends, the interpreter cannot be attached any more.
         if ends || Python::try_attach(called) != Some(true) {
             out.fill(f64::NAN);
         }
@@ -125,20 +126,20 @@ impl Called {
             let mut first = lock(&self.trouble);
             if first.is_none() { first.replace(trouble) } else { Some(trouble) }
         };
-        // Out of the lock: letting go of an exception may run anybody's code.
+        // Dropped outside the lock, because destroying an exception may run arbitrary code.
         drop(late);
     }
 }
 
-/// Threads of work that are in a Python function, and whether no more may go there because the interpreter ends: it cannot take back a thread
-/// that is inside.
+/// Number of worker threads inside a Python function, and whether further calls are forbidden because the interpreter shuts down: a thread
+/// that is inside Python then could not return.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// How long the end of the interpreter waits for a function of work that was given up.
+/// Maximum time that interpreter shutdown waits for functions of abandoned computations.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A thread in a Python function, until this is dropped.
+/// Guard that counts a thread inside a Python function until it is dropped.
 struct Inside;
 
 impl Inside {
@@ -154,7 +155,7 @@ impl Drop for Inside {
     }
 }
 
-/// Called when the interpreter is about to end: no function is called any more, and those that are being called may return.
+/// Called at interpreter shutdown: forbids further calls and waits for those in progress.
 #[pyfunction]
 #[pyo3(name = "_rest")]
 pub(crate) fn rest(py: Python<'_>) -> PyResult<()> {
@@ -168,14 +169,14 @@ pub(crate) fn rest(py: Python<'_>) -> PyResult<()> {
     })
 }
 
-/// ẋ = f(x, u) by a Python function; Jacobians by central differences.
+/// Dynamics ẋ = f(x, u) given by a Python function; Jacobians are computed by central differences.
 pub(crate) struct PythonDynamics {
     called: Called,
     dims: Dims,
 }
 
 impl PythonDynamics {
-    /// Of a system of these dimensions.
+    /// Dynamics with the given dimensions.
     pub(crate) fn new(called: Called, dims: Dims) -> Self {
         PythonDynamics { called, dims }
     }
@@ -194,7 +195,7 @@ impl Dynamics for PythonDynamics {
         self.called.call(&(0..z.len()).map(split).collect::<Vec<_>>(), out);
     }
 
-    /// h = ε^⅓ max(1, |z|), where truncation and rounding weigh the same.
+    /// Step size h = ε^⅓ max(1, |z|), at which truncation and rounding errors are balanced.
     fn linearize(&mut self, z: Points<'_>, out: &mut Linearization) {
         let (nx, dim) = (self.dims.state, self.dims.point());
         out.resize(nx, dim, z.len());
@@ -223,7 +224,7 @@ impl Dynamics for PythonDynamics {
     }
 }
 
-/// u = π(t, x) by a Python function: at every moment, or held for a period. What it says is moved into the limits.
+/// Control law u = π(t, x) given by a Python function, evaluated continuously or held for a period. Its values are clamped to the bounds.
 pub(crate) struct PythonLaw {
     called: Called,
     bounds: Bounds,
@@ -232,7 +233,7 @@ pub(crate) struct PythonLaw {
 }
 
 impl PythonLaw {
-    /// Within `bounds`.
+    /// A law whose values are clamped to `bounds`.
     pub(crate) fn new(called: Called, bounds: Bounds, period: Option<f64>) -> Self {
         let held = vec![0.0; bounds.dim()];
         PythonLaw { called, bounds, period, held }
@@ -244,7 +245,7 @@ impl Policy for PythonLaw {
         let Some(period) = self.period else { return Ok(f64::INFINITY) };
         self.called.call(&[Arguments::Moment(time, state)], &mut self.held);
         clamp(&self.bounds, &mut self.held);
-        // The next of the multiples of the period; rounding must not make a piece of no length.
+        // The next multiple of the period; the tolerance prevents an interval of length zero by rounding.
         Ok(period * ((time / period + 1e-9).floor() + 1.0))
     }
 
@@ -258,7 +259,7 @@ impl Policy for PythonLaw {
     }
 }
 
-/// Into the limits; what is not a number stays so, and ends the run.
+/// Clamps to the bounds; NaN is kept and aborts the run.
 fn clamp(bounds: &Bounds, control: &mut [f64]) {
     if control.iter().all(|u| !u.is_nan()) {
         bounds.clamp(control);

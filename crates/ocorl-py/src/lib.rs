@@ -1,14 +1,15 @@
-//! The compiled half of the Python package `ocorl`: converts types, decides nothing.
+//! The compiled part of the Python package `ocorl`. It converts types and contains no algorithms.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `errors` | what is raised, and the guard that every exported function goes through |
-//! | `work` | long work on threads: the interpreter stays free, Ctrl-C is noticed |
-//! | `arrays`, `values` | NumPy arrays; JSON and TOML as Python has them |
-//! | `function` | Python functions as dynamics and as laws |
+//! | `errors` | exceptions, and the wrapper of every exported function |
+//! | `work` | long computations on threads: the interpreter is released, Ctrl-C is handled |
+//! | `arrays`, `values` | conversion of NumPy arrays, JSON and TOML |
+//! | `function` | Python functions as dynamics and as control laws |
 //! | `system` | `System` |
 //! | `run` | `run` |
 //! | `study` | `Study` |
+//! | `plant` | a Python object as a plant of the episode loop |
 //! | `plan` | `Plan`, `Controller`, `plan` |
 //! | `optimal` | `optimal` |
 //! | `model` | `Model`, `Draw`, `choose_times` |
@@ -16,7 +17,7 @@
 //! | `event_file` | `EventFile` |
 //! | `figures` | `draw`, `exhibits`, `report` |
 //!
-//! The other half, in `python/ocorl`, has the names that people use, with their documentation.
+//! The other part, in `python/ocorl`, contains the public names with their documentation.
 
 mod arrays;
 mod errors;
@@ -26,6 +27,7 @@ mod function;
 mod model;
 mod optimal;
 mod plan;
+mod plant;
 mod run;
 mod study;
 mod sweep;
@@ -35,7 +37,7 @@ mod work;
 
 use pyo3::prelude::*;
 
-/// Fills the module.
+/// Adds all classes and functions to the module.
 #[pymodule]
 fn _ocorl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -1,4 +1,4 @@
-//! `Model`: what is known of f from measurements; measurement strategies on their own.
+//! The Python classes `Model` and `Draw`, and measurement strategies as functions.
 
 use crate::arrays::{Shape, list, matrices, matrix, rows, vector};
 use crate::errors::{Answer, Failure, guard};
@@ -19,10 +19,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
 
-/// Points that are looked at before Ctrl-C is.
+/// Number of points evaluated between two checks for Ctrl-C.
 const CHUNK: usize = 4096;
 
-/// A Gaussian process that has been fitted; it does not change.
+/// A fitted Gaussian process model; immutable.
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct Model {
     inner: Arc<GaussianProcess>,
@@ -30,7 +30,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// For whoever plans with it.
+    /// The model for planning.
     pub(crate) fn shared(&self) -> Arc<dyn StatisticalModel> {
         self.inner.clone()
     }
@@ -43,7 +43,7 @@ impl Model {
         let z = rows(z, Shape { what: "z", columns: self.dims().point() })?;
         match z.iter().position(|v| !v.is_finite()) {
             None => Ok(z),
-            Some(i) => Err(Failure::mistake(format!(
+            Some(i) => Err(Failure::invalid(format!(
                 "'z' has the value {} in row {}, column {}; it must be finite",
                 z[i],
                 i / self.dims().point(),
@@ -58,7 +58,8 @@ type Matrix<'py> = Bound<'py, PyArray2<f64>>;
 
 #[pymethods]
 impl Model {
-    /// Fits: rows of x, u and x_dot, the standard deviation of the noise of each entry of x_dot, numbers of the angles, settings as JSON.
+    /// Fits a model to rows of x, u and x_dot, with the noise standard deviation of each entry of x_dot, the indices of angles, and
+    /// settings as JSON.
     #[new]
     fn new(
         py: Python<'_>,
@@ -73,10 +74,10 @@ impl Model {
         guard(py, "Model", || {
             let dims = Dims { state: columns(x, "x")?, control: columns(u, "u")? };
             if dims.state == 0 {
-                return Err(Failure::mistake("'x' has no columns").into());
+                return Err(Failure::invalid("'x' has no columns").into());
             }
             let settings: ModelSettings = serde_json::from_str(settings).map_err(|error| {
-                Failure::mistake("these are no settings of a model").detail("cause", error.to_string())
+                Failure::invalid("these are no settings of a model").detail("cause", error.to_string())
             })?;
             let shape = |what, columns| Shape { what, columns };
             let x = rows(x, shape("x", dims.state))?;
@@ -91,7 +92,7 @@ impl Model {
             ] {
                 if found != count {
                     return Err(
-                        Failure::mistake(format!("'x' has {count} rows, '{what}' has {found}")).into()
+                        Failure::invalid(format!("'x' has {count} rows, '{what}' has {found}")).into()
                     );
                 }
             }
@@ -111,7 +112,7 @@ impl Model {
         })
     }
 
-    /// (μ, σ) at the rows of z = (x, u); σ is none unless it is asked for.
+    /// Posterior mean μ and standard deviation σ at the rows of z = (x, u); σ is `None` unless `std` is true.
     #[pyo3(signature = (z, std=false))]
     fn predict<'py>(
         &self,
@@ -138,7 +139,7 @@ impl Model {
         })
     }
 
-    /// μ and ∂μ/∂z at the rows of z.
+    /// Posterior mean μ and its Jacobian ∂μ/∂z at the rows of z.
     fn jacobian<'py>(
         &self,
         py: Python<'py>,
@@ -156,7 +157,7 @@ impl Model {
         })
     }
 
-    /// Covariances between all rows of z, one matrix for each output.
+    /// Posterior covariances between all rows of z, one matrix per output.
     fn covariance<'py>(&self, py: Python<'py>, z: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray3<f64>>> {
         guard(py, "Model.covariance", || {
             let (z, dims) = (self.points(z)?, self.dims());
@@ -170,7 +171,7 @@ impl Model {
         })
     }
 
-    /// One function drawn from what is believed; the same for the same seed.
+    /// A function drawn from the posterior, determined by the seed.
     fn draw(&self, py: Python<'_>, #[pyo3(from_py_with = whole)] seed: u64) -> PyResult<Draw> {
         guard(py, "Model.draw", || {
             let drawn = work::brief(py, || self.inner.sample(&mut Stream::root(seed).rng()))?;
@@ -178,13 +179,13 @@ impl Model {
         })
     }
 
-    /// β of each output.
+    /// Confidence scale β of each output.
     #[getter]
     fn confidence_scale<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guard(py, "Model.confidence_scale", || Ok(vector(py, self.inner.confidence_scale())))
     }
 
-    /// What was learned: of each output its lengthscales, variances, noise factor, likelihood.
+    /// Fitted hyperparameters of each output: lengthscales, variances, noise factor, likelihood.
     #[getter]
     fn learned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, "Model.learned", || {
@@ -217,7 +218,7 @@ impl Model {
         })
     }
 
-    /// What was added to the diagonal of each covariance matrix, as a fraction of it.
+    /// Jitter added to the diagonal of each covariance matrix, as a fraction of it.
     #[getter]
     fn jitter<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guard(py, "Model.jitter", || {
@@ -231,13 +232,13 @@ impl Model {
         })
     }
 
-    /// I(y; f) of each output, in nats.
+    /// Information gain I(y; f) of each output, in nats.
     #[getter]
     fn information_gain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guard(py, "Model.information_gain", || Ok(vector(py, &self.inner.information_gain())))
     }
 
-    /// What a person should know.
+    /// Warnings about the fit.
     #[getter]
     fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         guard(py, "Model.notes", || Ok(self.inner.notes().iter().map(ToString::to_string).collect()))
@@ -251,7 +252,7 @@ impl Model {
         })
     }
 
-    /// Derivatives at the measured states of one run: t, x, u, x_dot and the standard deviation of each.
+    /// Estimated derivatives at the measured states of one run: t, x, u, x_dot and the standard deviation of each.
     #[staticmethod]
     fn derivatives<'py>(
         py: Python<'py>,
@@ -268,7 +269,7 @@ impl Model {
                 "local-polynomial" => Method::LocalPolynomial,
                 other => {
                     let message = format!("no method '{other}' (there are: smoothing, local-polynomial)");
-                    return Err(Failure::mistake(message).into());
+                    return Err(Failure::invalid(message).into());
                 }
             };
             let times = list(t, "t", None)?;
@@ -305,22 +306,22 @@ impl Model {
     }
 }
 
-/// Columns of a matrix.
+/// Number of columns of a matrix.
 fn columns(value: &Bound<'_, PyAny>, what: &str) -> Answer<usize> {
     let shape: Vec<usize> = value
         .getattr("shape")
         .and_then(|shape| shape.extract())
-        .map_err(|_| Failure::mistake(format!("'{what}' must be a two-dimensional array")))?;
+        .map_err(|_| Failure::invalid(format!("'{what}' must be a two-dimensional array")))?;
     match shape.as_slice() {
         [_, columns] => Ok(*columns),
         other => {
             let found = crate::arrays::shape_text(other);
-            Err(Failure::mistake(format!("'{what}' has the shape {found}, expected two dimensions")).into())
+            Err(Failure::invalid(format!("'{what}' has the shape {found}, expected two dimensions")).into())
         }
     }
 }
 
-/// States of one run, from its first moment on.
+/// Recorded states of one run, relative to its first time.
 fn record(times: &[f64], states: Vec<f64>, controls: Vec<f64>, dims: Dims) -> Answer<Record> {
     let count = times.len();
     for (what, found) in
@@ -328,21 +329,21 @@ fn record(times: &[f64], states: Vec<f64>, controls: Vec<f64>, dims: Dims) -> An
     {
         if found != count {
             return Err(
-                Failure::mistake(format!("'t' has {count} entries, '{what}' has {found} rows")).into()
+                Failure::invalid(format!("'t' has {count} entries, '{what}' has {found} rows")).into()
             );
         }
     }
     if count < 3 {
         let message = format!("derivatives need at least 3 states of a run, there are {count}");
-        return Err(Failure::mistake(message).into());
+        return Err(Failure::invalid(message).into());
     }
     if let Some(i) = (1..count).find(|&i| !(times[i] > times[i - 1] && times[i].is_finite())) {
         let message = format!("'t' must increase: t[{}] = {}, t[{i}] = {}", i - 1, times[i - 1], times[i]);
-        return Err(Failure::mistake(message).into());
+        return Err(Failure::invalid(message).into());
     }
     if let Some(bad) = states.iter().chain(&controls).chain(&times[..1]).find(|v| !v.is_finite()) {
         return Err(
-            Failure::mistake(format!("a state, an input or a time is {bad}; it must be finite")).into()
+            Failure::invalid(format!("a state, an input or a time is {bad}; it must be finite")).into()
         );
     }
     let from_zero: Vec<f64> = times.iter().map(|t| t - times[0]).collect();
@@ -355,7 +356,7 @@ fn record(times: &[f64], states: Vec<f64>, controls: Vec<f64>, dims: Dims) -> An
     Ok(Record { times: from_zero, states, controls })
 }
 
-/// A function drawn from a model.
+/// A function drawn from a model's posterior.
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct Draw {
     inner: Mutex<Box<dyn Dynamics>>,
@@ -364,7 +365,7 @@ pub(crate) struct Draw {
 
 #[pymethods]
 impl Draw {
-    /// f at the rows of z = (x, u).
+    /// Values of f at the rows of z = (x, u).
     fn __call__<'py>(&self, py: Python<'py>, z: &Bound<'py, PyAny>) -> PyResult<Matrix<'py>> {
         guard(py, "Draw.__call__", || {
             let z = rows(z, Shape { what: "z", columns: self.dims.point() })?;
@@ -378,7 +379,8 @@ impl Draw {
     }
 }
 
-/// Indices of `count` of the candidates (t, z), best first, by a strategy; `noise` is the standard deviation of a measurement of each output.
+/// Indices of `count` of the candidates (t, z) selected by a strategy, best first; `noise` is the standard deviation of a measurement of
+/// each output.
 #[pyfunction]
 pub(crate) fn choose_times<'py>(
     py: Python<'py>,
@@ -395,25 +397,25 @@ pub(crate) fn choose_times<'py>(
         let candidates = z.len() / dims.point();
         if times.len() != candidates {
             let message = format!("'t' has {} entries, 'z' has {candidates} rows", times.len());
-            return Err(Failure::mistake(message).into());
+            return Err(Failure::invalid(message).into());
         }
         if count > candidates {
             let message = format!("{count} of {candidates} candidates cannot be chosen");
-            return Err(Failure::mistake(message).hint("give more candidates, or ask for fewer").into());
+            return Err(Failure::invalid(message).hint("give more candidates, or ask for fewer").into());
         }
         if let Some(bad) = noise.iter().find(|s| !(**s >= 0.0 && s.is_finite())) {
-            return Err(Failure::mistake(format!("the noise is {bad}; it must be zero or positive")).into());
+            return Err(Failure::invalid(format!("the noise is {bad}; it must be zero or positive")).into());
         }
         let variances: Vec<f64> = noise.iter().map(|s| s * s).collect();
         let model = model.get().inner.clone();
         let Some(strategy) = Strategy::ALL.into_iter().find(|s| s.name() == strategy) else {
             let names = Strategy::ALL.map(Strategy::name).join(", ");
-            return Err(Failure::mistake(format!("no strategy '{strategy}'"))
+            return Err(Failure::invalid(format!("no strategy '{strategy}'"))
                 .hint(format!("there are: {names}"))
                 .into());
         };
         work::quietly(py, How::at("choose_times"), move |_| {
-            let mut joint = model.joint(Points::new(&z, dims.point()));
+            let mut joint = model.covariance_columns(Points::new(&z, dims.point()));
             Ok(match strategy {
                 Strategy::MaxDeterminant => greedy_max_determinant(joint.as_mut(), &variances, count),
                 Strategy::MaxKernelDistance => {
@@ -428,7 +430,7 @@ pub(crate) fn choose_times<'py>(
     })
 }
 
-/// The candidates nearest to even times, each once.
+/// The candidates nearest to equidistant times, each used once.
 fn by_the_clock(times: &[f64], count: usize) -> Vec<usize> {
     let low = times.iter().copied().fold(f64::INFINITY, f64::min);
     let high = times.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -445,9 +447,9 @@ fn by_the_clock(times: &[f64], count: usize) -> Vec<usize> {
     chosen
 }
 
-/// A strategy that needs more than a model and candidates, or none at all.
+/// Error for a strategy that cannot be applied to a model and candidates alone.
 fn not_alone(name: &str) -> crate::errors::Trouble {
-    Failure::mistake(format!("'{name}' cannot choose among candidates"))
+    Failure::invalid(format!("'{name}' cannot choose among candidates"))
         .hint("max-determinant, max-kernel-distance, oracle and equidistant can; the others decide during an episode")
         .into()
 }

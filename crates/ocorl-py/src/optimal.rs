@@ -1,4 +1,4 @@
-//! `optimal`: the best control of a system whose equations are known.
+//! The Python function `optimal`: the optimal control of a system with known equations.
 
 use crate::arrays::{blocks, vector};
 use crate::errors::{Failure, guard};
@@ -10,7 +10,7 @@ use ocorl::baseline::{self, BaselineSettings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What is possible with the true equations, in the units of the paper's table.
+/// Reference costs with known dynamics, in the units of the paper's table.
 #[pyfunction]
 #[pyo3(signature = (system, *, intervals=400, holds=None, seed=0, stages=1, threads=None))]
 pub(crate) fn optimal<'py>(
@@ -32,27 +32,25 @@ pub(crate) fn optimal<'py>(
         for (what, value, most) in counts {
             if let Some(value) = value.filter(|value| !(1..=most).contains(value)) {
                 let message = format!("'{what}' must be between 1 and {most}, not {value}");
-                return Err(Failure::mistake(message).into());
+                return Err(Failure::invalid(message).into());
             }
         }
         let how = How { threads, ..How::at("optimal") };
-        let (benchmark, found) = work::quietly(py, how, move |desk| {
-            let (system, called) = source.whole(&desk.cancel);
+        let (benchmark, found) = work::quietly(py, how, move |context| {
+            let (system, called) = source.whole(&context.cancel);
             let Some(benchmark) = system.truth else { return Err(source.without_equations()) };
-            let period = benchmark.settings.tracking_period;
-            let settings =
-                BaselineSettings { intervals, holds, seed, period, stages, ..BaselineSettings::default() };
+            let settings = BaselineSettings { intervals, holds, seed, stages, ..BaselineSettings::default() };
             let found = baseline::all(&benchmark, &settings);
-            // What the function itself raised comes first.
+            // An exception of the user's function takes precedence.
             called.as_ref().map_or(Ok(()), Called::trouble)?;
             Ok((benchmark, found?))
         })?;
-        let (dict, scale) = (PyDict::new(py), benchmark.table_scale());
+        let (dict, units) = (PyDict::new(py), benchmark.table_units());
         let best = &found.continuous.best().samples;
         dict.set_item("system", &*benchmark.name)?;
-        dict.set_item("cost", scale * found.continuous.best().cost())?;
-        dict.set_item("tracked", scale * found.continuous.tracked.cost())?;
-        dict.set_item("held", scale * found.held.cost)?;
+        dict.set_item("cost", units.cost(found.continuous.best().cost()))?;
+        dict.set_item("tracked", units.cost(found.continuous.tracked.cost()))?;
+        dict.set_item("held", units.cost(found.held.cost))?;
         dict.set_item("holds", found.held.plan.controls.len())?;
         dict.set_item("t", vector(py, &best.times))?;
         dict.set_item("x", blocks(py, &best.states)?)?;

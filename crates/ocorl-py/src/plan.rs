@@ -1,4 +1,4 @@
-//! `Plan`, `Controller`, and the planner on its own.
+//! The Python classes `Plan` and `Controller`, and the planner as a function.
 
 use crate::arrays::{list, matrices, table, vector};
 use crate::errors::{Answer, Failure, guard};
@@ -11,7 +11,8 @@ use numpy::{PyArray1, PyArray2, PyArray3};
 use ocorl::explore::Exploration;
 use ocorl::model::StatisticalModel;
 use ocorl::plan::{
-    ForwardPass, Outcome, Plan as Found, Problem, RoughToFine, Settings, Start, Transcription, uniform_grid,
+    ForwardPass, Plan as Found, Problem, RateConstraint, RoughToFine, Settings, Start, Transcription,
+    uniform_grid,
 };
 use ocorl::random::Stream;
 use ocorl::system::{Bounds, Cost, Dynamics, Task, Text};
@@ -23,19 +24,19 @@ use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a pickle holds: who makes it again, and from what.
+/// Pickle representation: the function that restores the object, and its arguments.
 type Reduced<'py, T> = (Bound<'py, PyAny>, T);
 
-/// What is to be done in an episode: `plan.json`.
+/// The plan of an episode, `plan.json`.
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct Plan {
     pub(crate) file: Arc<PlanFile>,
-    /// How the search for it ended, if it was made by the planner on its own.
+    /// Outcome of the optimization, if the plan was made by the planner function.
     outcome: Option<Text>,
 }
 
 impl Plan {
-    /// As a study has it.
+    /// A plan made by a study.
     pub(crate) fn new(file: Arc<PlanFile>) -> Self {
         Plan { file, outcome: None }
     }
@@ -45,14 +46,14 @@ impl Plan {
     }
 
     fn first(&self) -> &LegTable {
-        // A plan without legs is never read or made.
+        // A validated plan always has at least one leg.
         &self.file.legs[0]
     }
 }
 
 #[pymethods]
 impl Plan {
-    /// Reads `plan.json`; `outcome` is how the search for it ended.
+    /// Parses `plan.json`; `outcome` is the outcome of the optimization.
     #[staticmethod]
     #[pyo3(signature = (text, outcome=None))]
     fn parse(py: Python<'_>, text: &str, outcome: Option<String>) -> PyResult<Self> {
@@ -86,7 +87,7 @@ impl Plan {
         guard(py, "Plan.controls", || Ok(self.file.controls.iter().map(|q| q.name.clone()).collect()))
     }
 
-    /// How many runs it has, one for each initial state.
+    /// Number of rollouts, one for each initial state.
     #[getter]
     fn legs(&self, py: Python<'_>) -> PyResult<usize> {
         guard(py, "Plan.legs", || Ok(self.file.legs.len()))
@@ -122,7 +123,7 @@ impl Plan {
         guard(py, "Plan.safe_control", || Ok(vector(py, &self.file.safe_control)))
     }
 
-    /// Where the run begins.
+    /// Initial state of the first rollout.
     #[getter]
     fn x0<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guard(py, "Plan.x0", || Ok(vector(py, &self.first().initial_state)))
@@ -156,7 +157,7 @@ impl Plan {
         guard(py, "Plan.measure_at", || Ok(vector(py, &self.first().measure_at)))
     }
 
-    /// The strategy that decides further times on the way; none if all are known.
+    /// The strategy that decides further measurement times during the run; `None` if all are known in advance.
     #[getter]
     fn rule(&self, py: Python<'_>) -> PyResult<Option<String>> {
         guard(py, "Plan.rule", || Ok(self.first().rule.as_ref().map(|rule| rule.strategy.clone())))
@@ -167,19 +168,19 @@ impl Plan {
         guard(py, "Plan.planned_cost", || Ok(self.first().planned_cost))
     }
 
-    /// How the search for it ended; none of a plan that a study asked for.
+    /// Outcome of the optimization; `None` for a plan made by a study.
     #[getter]
     fn outcome(&self, py: Python<'_>) -> PyResult<Option<&str>> {
         guard(py, "Plan.outcome", || Ok(self.outcome.as_deref()))
     }
 
-    /// `plan.json`.
+    /// The plan as JSON text.
     #[getter]
     fn text(&self, py: Python<'_>) -> PyResult<String> {
-        guard(py, "Plan.text", || Ok(self.file.text()))
+        guard(py, "Plan.text", || Ok(self.file.text()?))
     }
 
-    /// One of its runs in numbers.
+    /// Table of one rollout as arrays.
     #[pyo3(signature = (number=0))]
     fn leg_table<'py>(
         &self,
@@ -189,8 +190,8 @@ impl Plan {
         guard(py, "Plan.leg_table", || document(py, self.leg(number)?))
     }
 
-    /// u = controller(t, x): finite, within limits, safe after `valid_for`. With `mpc` it solves anew at every call, as long as it takes, or
-    /// no longer than `budget` seconds.
+    /// A control law u = controller(t, x): finite, within limits, and safe after `valid_for`. With `mpc` it solves an optimal control
+    /// problem at every call, without a time limit or within `budget` seconds.
     #[pyo3(signature = (leg=0, *, mpc=false, budget=None))]
     fn controller(
         &self,
@@ -208,7 +209,7 @@ impl Plan {
         let (py, plan) = (slf.py(), slf.get());
         guard(py, "Plan.__reduce__", || {
             let outcome = plan.outcome.as_deref().map(String::from);
-            Ok((slf.get_type().getattr("parse")?, (plan.file.text(), outcome)))
+            Ok((slf.get_type().getattr("parse")?, (plan.file.text()?, outcome)))
         })
     }
 
@@ -230,30 +231,30 @@ impl Plan {
     }
 }
 
-/// A solver without a budget is given up after this.
+/// Time limit of a solver without a budget.
 const PATIENCE: Duration = Duration::from_hours(1);
 
-/// u = controller(t, x): finite, within limits, safe after `valid_for`. It remembers where it was, as a machine's clock does: time must not go
-/// back. `reset()` begins anew; a controller is for one run at a time. With `mpc` the plan of a study is solved anew at every call; a
-/// plan of known equations has its gains alone.
+/// A control law u = controller(t, x): finite, within limits, and safe after `valid_for`. It keeps state between calls, so time must not
+/// decrease; `reset()` starts a new run, and a controller serves one run at a time. With `mpc` the controller solves an optimal control
+/// problem at every call for the plan of a study; a plan of known equations has feedback gains only.
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct Controller {
     file: Arc<PlanFile>,
     law: Law,
     state: Mutex<State>,
-    /// The process that made it: its solver is a thread there.
+    /// Process that created the controller: its solver runs on a thread there.
     process: u32,
 }
 
-/// Of a pickled controller: the text of its plan, leg, mpc, budget.
-type Followed = (String, usize, bool, Option<f64>);
+/// Pickle state of a controller: text of its plan, leg, mpc, budget.
+type PlanSource = (String, usize, bool, Option<f64>);
 
-/// Which of a plan's runs, and how it is followed.
+/// The leg of a plan and how it is followed.
 #[derive(Clone, Copy)]
 struct Law {
     leg: usize,
     mpc: bool,
-    /// Seconds that solving anew may take.
+    /// Time budget of a solve in seconds.
     budget: Option<f64>,
 }
 
@@ -263,14 +264,14 @@ struct State {
 }
 
 impl Controller {
-    /// Made on another thread: its solver may have to be warmed up.
+    /// Creates a controller on another thread, because its solver may need to be warmed up.
     fn made(py: Python<'_>, place: &'static str, file: Arc<PlanFile>, law: Law) -> Answer<Self> {
         let budget = match law.budget {
             None => PATIENCE,
             Some(seconds) => Duration::try_from_secs_f64(seconds)
                 .ok()
                 .filter(|budget| !budget.is_zero())
-                .ok_or_else(|| Failure::mistake(format!("'budget' is {seconds} s; it must be positive")))?,
+                .ok_or_else(|| Failure::invalid(format!("'budget' is {seconds} s; it must be positive")))?,
         };
         work::quietly(py, How::at(place), move |_| Controller::new(file, law, budget))
     }
@@ -304,7 +305,7 @@ impl Controller {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guard(py, "Controller.__call__", || {
             if self.law.mpc && self.process != std::process::id() {
-                return Err(Failure::mistake("this controller was made by another process")
+                return Err(Failure::invalid("this controller was made by another process")
                     .hint("after a fork, make it again: plan.controller(mpc=True)")
                     .into());
             }
@@ -320,27 +321,31 @@ impl Controller {
         })
     }
 
-    /// Where the last control came from: fresh, shifted, planned or safe.
+    /// Fallback level of the last control: fresh, shifted, planned or safe.
     #[getter]
     fn rung(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        guard(py, "Controller.rung", || Ok(py.detach(|| lock(&self.state).last.map(|status| status.name()))))
-    }
-
-    /// Why the last control is not of the best rung.
-    #[getter]
-    fn why(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        guard(py, "Controller.why", || {
-            Ok(py.detach(|| lock(&self.state).last.and_then(|status| status.why).map(control::Why::text)))
+        guard(py, "Controller.rung", || {
+            Ok(py.detach(|| lock(&self.state).last.map(|status| status.level.name())))
         })
     }
 
-    /// Steps on each rung so far: fresh, shifted, planned, safe.
+    /// Reason why the last control is not on the best fallback level.
     #[getter]
-    fn counts(&self, py: Python<'_>) -> PyResult<[usize; 4]> {
-        guard(py, "Controller.counts", || Ok(py.detach(|| lock(&self.state).inner.counts().rungs)))
+    fn why(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        guard(py, "Controller.why", || {
+            Ok(py.detach(|| {
+                lock(&self.state).last.and_then(|status| status.reason).map(control::FallbackReason::text)
+            }))
+        })
     }
 
-    /// One that was pickled: of the same plan, at its beginning.
+    /// Number of steps on each fallback level so far: fresh, shifted, planned, safe.
+    #[getter]
+    fn counts(&self, py: Python<'_>) -> PyResult<[usize; 4]> {
+        guard(py, "Controller.counts", || Ok(py.detach(|| lock(&self.state).inner.counts().levels)))
+    }
+
+    /// Restores a pickled controller: the same plan, at its beginning.
     #[staticmethod]
     fn restored(py: Python<'_>, text: &str, leg: usize, mpc: bool, budget: Option<f64>) -> PyResult<Self> {
         guard(py, "Controller.restored", || {
@@ -349,15 +354,15 @@ impl Controller {
         })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Followed>> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, PlanSource>> {
         let (py, controller) = (slf.py(), slf.get());
         guard(py, "Controller.__reduce__", || {
             let Law { leg, mpc, budget } = controller.law;
-            Ok((slf.get_type().getattr("restored")?, (controller.file.text(), leg, mpc, budget)))
+            Ok((slf.get_type().getattr("restored")?, (controller.file.text()?, leg, mpc, budget)))
         })
     }
 
-    /// For a new run.
+    /// Prepares for a new run.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, "Controller.reset", || {
             py.detach(|| {
@@ -407,7 +412,7 @@ impl Controller {
     }
 }
 
-/// What is planned for, and how.
+/// A planning problem and the settings of its solver.
 struct Search {
     system: Described,
     intervals: usize,
@@ -418,7 +423,7 @@ struct Search {
 }
 
 impl Search {
-    /// The safe control and some random ones on a coarse grid, the best refined on the fine one.
+    /// Starts from the safe control and some random controls on a coarse grid, and refines the best solution on the fine grid.
     fn best(
         &self,
         dynamics: &(dyn Fn() -> Box<dyn Dynamics> + Sync),
@@ -439,18 +444,23 @@ impl Search {
             stages: self.stages,
             rest: &safe,
         };
+        let rates = task.rate_limit.clone().map(|mut limit| {
+            limit.max_rate.resize(bounds.dim(), f64::INFINITY);
+            limit
+        });
         let problem = Problem {
             cost,
             initial_state: &task.initial_state,
             times: &uniform_grid(task.horizon, self.intervals),
             control_bounds: bounds,
+            rate_limit: rates.as_ref().map(|limit| RateConstraint::new(limit, &safe)),
             state_bounds: Some(&task.state_bounds),
             transcription: Transcription::default(),
         };
         Ok(search.search(dynamics, &problem, &starts)?)
     }
 
-    /// The file of what was found.
+    /// The plan file of a solution.
     fn file(&self, found: Found, dynamics: &mut dyn Dynamics) -> PlanFile {
         let Task { states, controls, angles, .. } = &self.system.task;
         let task = &self.system.task;
@@ -491,7 +501,7 @@ impl Search {
     }
 }
 
-/// The best control of a system, on its equations or on what a model believes of them.
+/// The optimal control of a system, based on its equations or on a model.
 #[pyfunction]
 #[pyo3(signature = (system, *, model=None, explore="mean", x0=None, horizon=None, intervals=200, random_starts=3,
                     stages=1, max_iterations=200, seed=0))]
@@ -512,17 +522,17 @@ pub(crate) fn plan<'py>(
         let mut source = system.get().source.clone();
         let Some(explore) = Exploration::ALL.into_iter().find(|way| way.name() == explore) else {
             let names = Exploration::ALL.map(Exploration::name).join(", ");
-            return Err(Failure::mistake(format!("no exploration '{explore}' (there are: {names})")).into());
+            return Err(Failure::invalid(format!("no exploration '{explore}' (there are: {names})")).into());
         };
         if explore == Exploration::WeightSpace {
             let hint =
                 "constant weights are chosen by ocorl.run and Study; plan has mean, optimistic and thompson";
-            return Err(Failure::mistake("no plan for explore 'weight-space'").hint(hint).into());
+            return Err(Failure::invalid("no plan for explore 'weight-space'").hint(hint).into());
         }
         for (what, value, most) in [("intervals", intervals, 10_000), ("stages", stages, 100)] {
             if !(1..=most).contains(&value) {
                 return Err(
-                    Failure::mistake(format!("'{what}' must be between 1 and {most}, not {value}")).into()
+                    Failure::invalid(format!("'{what}' must be between 1 and {most}, not {value}")).into()
                 );
             }
         }
@@ -531,11 +541,11 @@ pub(crate) fn plan<'py>(
             task.initial_state = list(x0, "x0", Some(task.states.len()))?;
         }
         task.horizon = horizon.unwrap_or(task.horizon);
-        task.validate().map_err(|error| Failure::mistake(error.to_string()))?;
+        task.validate().map_err(|error| Failure::invalid(error.to_string()))?;
         let model: Option<Arc<dyn StatisticalModel>> = model.map(|model| model.get().shared());
         if let Some(model) = model.as_ref().filter(|model| model.dims() != task.dims()) {
             let (theirs, ours) = (model.dims(), task.dims());
-            return Err(Failure::mistake(format!(
+            return Err(Failure::invalid(format!(
                 "the model has {} states and {} inputs, the system {} and {}",
                 theirs.state, theirs.control, ours.state, ours.control
             ))
@@ -544,18 +554,18 @@ pub(crate) fn plan<'py>(
         if model.is_none() && !source.has_equations() {
             return Err(source.without_equations());
         }
-        work::quietly(py, How::at("plan"), move |desk| {
-            let (system, called) = source.whole(&desk.cancel);
+        work::quietly(py, How::at("plan"), move |context| {
+            let (system, called) = source.whole(&context.cancel);
             let truth = system.truth.clone();
             let search = Search { system, intervals, random_starts, stages, max_iterations, seed };
             let (found, file) = if let Some(model) = model {
                 let task = &search.system.task;
-                let imagine = |explore: Exploration| {
-                    explore.imagine(&model, task, 0.1, Stream::root(seed).child("imagine"))
+                let planning_problem = |explore: Exploration| {
+                    explore.planning_problem(&model, task, 0.1, Stream::root(seed).child("planning_problem"))
                 };
-                let mut imagined = imagine(explore);
+                let mut imagined = planning_problem(explore);
                 if imagined.hallucinated_controls() > 0 {
-                    let mean = imagine(Exploration::Mean);
+                    let mean = planning_problem(Exploration::Mean);
                     let (make, forward) = (|| mean.dynamics(), ForwardPass::Rollout);
                     if let Ok(plan) = search.best(&make, mean.cost.as_ref(), &mean.bounds, forward) {
                         imagined = imagined.with_cost_rate(task, plan.cost.abs() / task.horizon);
@@ -575,17 +585,12 @@ pub(crate) fn plan<'py>(
                 let make = || truth.dynamics();
                 let found =
                     search.best(&make, task.cost.as_ref(), &task.control_bounds, ForwardPass::Rollout);
-                // What the function itself raised comes first.
+                // An exception of the user's function takes precedence.
                 called.as_ref().map_or(Ok(()), Called::trouble)?;
                 let found = found?;
                 (found.outcome, search.file(found, make().as_mut()))
             };
-            let outcome = match found {
-                Outcome::Converged => "converged",
-                Outcome::Stalled => "stalled",
-                Outcome::IterationLimit => "iteration-limit",
-            };
-            Ok(Plan { file: Arc::new(file), outcome: Some(outcome.into()) })
+            Ok(Plan { file: Arc::new(file), outcome: Some(found.name().into()) })
         })
     })
 }

@@ -1,4 +1,4 @@
-//! `run`: learns a system whose equations are known to somebody, as `ocorl run` does.
+//! The Python function `run`: learns a system whose equations are available for simulation.
 
 mod episodes;
 
@@ -6,16 +6,16 @@ use crate::errors::{Answer, Failure, guard};
 use crate::function::Called;
 use crate::system::{Source, System};
 use crate::values::{config, document, maybe_whole, python, whole};
-use crate::work::{self, Desk, How};
+use crate::work::{self, How, JobContext};
 use ocorl::event::{Event, Watch};
 use ocorl::learn::{Episode, Settings, Trial};
-use ocorl::system::Benchmark;
+use ocorl::system::KnownSystem;
 use ocorl_study::config::Config;
 use ocorl_study::known::Known;
 use ocorl_study::price::Prices;
-use ocorl_study::run::Run;
 use ocorl_study::run::events;
-use ocorl_study::run::words::{Words, header};
+use ocorl_study::run::text_report::{TextReport, header};
+use ocorl_study::run::{Run, printed};
 use ocorl_study::study::Study;
 use ocorl_study::trace::keep_known;
 use pyo3::prelude::*;
@@ -24,18 +24,18 @@ use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What is told on the way.
+/// Progress messages of a run.
 pub(crate) enum Message {
-    /// For people: a piece of the table.
+    /// Text output: a piece of the table.
     Text(String),
-    /// For people: something unusual.
+    /// A warning for the user.
     Warning(String),
-    /// For programs.
+    /// An event as a document.
     Event(Json),
 }
 
 impl Message {
-    /// Kind and contents, for `hear` of [`run`].
+    /// Kind and contents of the message, for the `hear` callback of [`run`].
     fn python<'py>(&self, py: Python<'py>) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
         Ok(match self {
             Message::Text(text) => ("text", text.into_pyobject(py)?.into_any()),
@@ -45,7 +45,7 @@ impl Message {
     }
 }
 
-/// One run to be made.
+/// Parameters of a run.
 struct Job {
     source: Source,
     config: Config,
@@ -54,16 +54,16 @@ struct Job {
     out: Option<PathBuf>,
 }
 
-/// What it came to. Costs of records are in the units of the paper's table.
+/// Results of a run.
 struct Done {
-    benchmark: Benchmark,
+    benchmark: KnownSystem,
     settings: Settings,
     known: Option<Known>,
     episodes: Vec<Episode>,
     seconds: f64,
 }
 
-/// Learns; `hear(kind, contents)` is told of everything, kinds are `text`, `warning` and `event`.
+/// Learns a system; `hear(kind, contents)` receives every message, with the kinds `text`, `warning` and `event`.
 #[pyfunction]
 #[pyo3(signature = (system, *, seed, settings, set, out, threads, hear))]
 pub(crate) fn run<'py>(
@@ -88,79 +88,83 @@ pub(crate) fn run<'py>(
         let done = work::run(
             py,
             how,
-            move |desk| job.learn(desk),
+            move |context| job.learn(context),
             |py, message: Message| hear.call1(message.python(py)?).map(|_| ()),
         )?;
         answer(py, &done, seed, out.as_deref())
     })
 }
 
-/// The folder is there, now at the latest.
+/// Creates the folder if it does not exist and checks that it is writable.
 fn writable(folder: &Path) -> Answer<()> {
     Ok(std::fs::create_dir_all(folder)
         .map_err(|error| Failure::disk(folder, &error).detail("note", "nothing was computed"))?)
 }
 
 impl Job {
-    fn learn(self, desk: &Desk<Message>) -> Answer<Done> {
+    fn learn(self, context: &JobContext<Message>) -> Answer<Done> {
         let begin = Instant::now();
-        let (system, called) = self.source.whole(&desk.cancel);
+        let (system, called) = self.source.whole(&context.cancel);
         let Some(benchmark) = system.truth.clone() else { return Err(self.source.without_equations()) };
-        let settings = &self.config.settings;
-        // Finds out whether learning can begin at all; nothing is computed yet.
+        let (settings, units) = (&self.config.settings, benchmark.table_units());
+        // Validates that learning can start with these settings; nothing is computed yet.
         Trial::new(&benchmark, settings.clone(), self.seed, 0.0)?;
         let study = self
             .out
             .as_deref()
             .map(|folder| Study::open_or_create(folder, &system, settings, self.seed, Prices::default()));
         let study = study.transpose()?.map(|study| study.with_truth(system.truth.clone()));
-        let words = Words::new(&benchmark, settings, self.seed);
-        desk.tell(Message::Text(words.opening(&self.named)));
+        let text_report = TextReport::new(&benchmark, settings, self.seed);
+        context.tell(Message::Text(text_report.opening(&self.named)));
         let known = if self.source.is_function() { None } else { Some(Known::of(&benchmark, settings)?) };
-        let mut words = words.with_known(known);
-        desk.tell(Message::Event(json!({ "event": "known", "known": known })));
-        desk.tell(Message::Text(header()));
-        let mut observer = Watch(|event: &Event<'_>| report(&benchmark, event, desk));
-        let mut run = Run::begin(&benchmark, settings, self.seed, known.as_ref(), study, &desk.cancel)?;
+        let mut text_report = text_report.with_known(known);
+        context.tell(Message::Event(
+            json!({ "event": "known", "known": known.map(|known| known.printed(units)) }),
+        ));
+        context.tell(Message::Text(header()));
+        let mut observer = Watch(|event: &Event<'_>| report(&benchmark, event, context));
+        let mut run = Run::begin(&benchmark, settings, self.seed, known.as_ref(), study, &context.cancel)?;
         let mut episodes = Vec::new();
         while let Some(episode) = run.next_episode(&mut observer)? {
-            if desk.is_cancelled() {
+            if context.is_cancelled() {
                 break;
             }
-            desk.tell(Message::Event(json!({ "event": "episode", "record": episode.record })));
-            desk.tell(Message::Text(words.row(&episode)));
+            context.tell(Message::Event(
+                json!({ "event": "episode", "record": printed(&episode.record, units) }),
+            ));
+            context.tell(Message::Text(text_report.row(&episode)));
             episodes.push(episode);
         }
         called.as_ref().map_or(Ok(()), Called::trouble)?;
         drop(run);
-        let known = words.correct(&mut episodes).or(known);
+        let known = text_report.correct(&mut episodes).or(known);
         if let Some((folder, known)) = self.out.as_deref().zip(known.as_ref()) {
-            // Pictures can do without it.
-            let _ = keep_known(folder, known);
+            // Figures can do without the reference costs.
+            let _ = keep_known(folder, &known.printed(units));
         }
         let seconds = begin.elapsed().as_secs_f64();
-        desk.tell(Message::Text(words.closing(&episodes, seconds)));
+        context.tell(Message::Text(text_report.closing(&episodes, seconds)));
         let settings = settings.clone();
         Ok(Done { benchmark, settings, known, episodes, seconds })
     }
 }
 
-/// Tells of an event.
-fn report(benchmark: &Benchmark, event: &Event<'_>, desk: &Desk<Message>) {
+/// Sends an event to the caller.
+fn report(benchmark: &KnownSystem, event: &Event<'_>, context: &JobContext<Message>) {
     for text in events::warnings(&benchmark.task, event) {
-        desk.tell(Message::Warning(text));
+        context.tell(Message::Warning(text));
     }
-    if let Some(document) = events::document(event, benchmark.table_scale()) {
-        desk.tell(Message::Event(document));
+    if let Some(document) = events::document(event, benchmark.table_units()) {
+        context.tell(Message::Event(document));
     }
 }
 
-/// Everything about a run, as Python has it.
+/// The complete result of a run as a dictionary.
 fn answer<'py>(py: Python<'py>, done: &Done, seed: u64, out: Option<&Path>) -> Answer<Bound<'py, PyDict>> {
     let Done { benchmark, settings, known, episodes, seconds } = done;
     let names = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.name.clone()).collect::<Vec<_>>();
     let units = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.unit.clone()).collect::<Vec<_>>();
-    let (task, dict) = (&benchmark.task, PyDict::new(py));
+    let (task, table, dict) = (&benchmark.task, benchmark.table_units(), PyDict::new(py));
     dict.set_item("system", &*benchmark.name)?;
     dict.set_item("title", &*benchmark.title)?;
     dict.set_item("seed", seed)?;
@@ -170,15 +174,14 @@ fn answer<'py>(py: Python<'py>, done: &Done, seed: u64, out: Option<&Path>) -> A
     dict.set_item("control_units", units(&task.controls))?;
     dict.set_item("time_unit", task.time_unit())?;
     dict.set_item("horizon", task.horizon)?;
-    dict.set_item("table_scale", benchmark.table_scale())?;
+    dict.set_item("table_scale", table.scale())?;
     dict.set_item("settings", document(py, settings)?)?;
-    dict.set_item("known", known.as_ref().map(|known| document(py, known)).transpose()?)?;
-    let paper = Words::new(benchmark, settings, seed).paper().map(|cell| (cell.mean, cell.std));
+    dict.set_item("known", known.map(|known| document(py, &known.printed(table))).transpose()?)?;
+    let paper = TextReport::new(benchmark, settings, seed).paper().map(|cell| (cell.mean, cell.std));
     dict.set_item("paper", paper)?;
     dict.set_item("folder", out.map(|out| out.display().to_string()))?;
     dict.set_item("seconds", seconds)?;
-    let each: Answer<Vec<_>> =
-        episodes.iter().map(|episode| episodes::python(py, episode, benchmark.table_scale())).collect();
+    let each: Answer<Vec<_>> = episodes.iter().map(|episode| episodes::python(py, episode, table)).collect();
     dict.set_item("episodes", each?)?;
     Ok(dict)
 }

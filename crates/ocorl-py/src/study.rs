@@ -1,74 +1,80 @@
-//! `Study`: ask, run, tell; for days, across crashes.
+//! The Python class `Study`: a persistent learner with the ask/tell interface.
 
-use crate::arrays::{Shape, list, matrix, rows, vector};
+use crate::arrays::{matrix, vector};
 use crate::errors::{Answer, Failure, Trouble, guard};
 use crate::plan::Plan;
+use crate::plant::{MeasurementArrays, Message, PythonPlant};
 use crate::system::System;
 use crate::values::{config, maybe_whole, python, whole};
-use crate::work::{self, Desk, How, lock};
+use crate::work::{self, How, JobContext, lock};
 use numpy::PyArray1;
-use ocorl::event::{Event, Watch};
+use ocorl::event::{Event, Observer, Watch};
 use ocorl::linalg::Dims;
+use ocorl::system::{KnownSystem, TableUnits, Task};
 use ocorl_study::live;
 use ocorl_study::measured::Measured;
 use ocorl_study::price::Prices;
 use ocorl_study::run::events;
 use ocorl_study::store::Access;
-use ocorl_study::study::{Closed, End, EpisodeHistory, Row, Study as Kept, Telling};
+use ocorl_study::study::{
+    Closed, End, EpisodeHistory, Row, Study as Kept, StudyError, StudyJournal, Telling,
+};
+use ocorl_study::study_loop::StudyLoop;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// A study on disk. Whoever calls first is served first; who is interrupted leaves at once, and what was begun is finished behind the scenes.
+/// A study on disk. Calls are served in order; an interrupted call returns at once, and the operation it started is finished in the
+/// background.
 #[pyclass(frozen, subclass, module = "ocorl._ocorl")]
 pub(crate) struct Study {
     inner: Arc<Mutex<Option<Kept>>>,
     folder: PathBuf,
-    /// The process that opened it: no other may use its connection.
+    /// Process that opened the study: its database connection must not be used in another process.
     process: u32,
-    /// Opened to look only.
+    /// Whether the study is open read-only.
     looks: bool,
 }
 
 impl Study {
-    /// Looks something up or writes something down, on another thread.
+    /// Runs a short operation on the study on another thread.
     fn with<T: Send + 'static>(
         &self,
         py: Python<'_>,
         place: &'static str,
         act: impl FnOnce(&mut Kept) -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
-        self.heard(py, How::light(place), |_, ()| Ok(()), move |study, _| act(study))
+        self.observed(py, How::light(place), |_, ()| Ok(()), move |study, _| act(study))
     }
 
-    /// It may be changed.
+    /// Checks that the study is open for writing.
     fn writable(&self) -> Answer<()> {
         if !self.looks {
             return Ok(());
         }
-        let failure = Failure::new("StudyError", "the study was opened to look only");
-        Err(failure.hint("open it to go on: ocorl.Study.open(folder)").into())
+        let failure = Failure::new("StudyError", "the study was opened read-only");
+        Err(failure.hint("open it for writing: ocorl.Study.open(folder)").into())
     }
 
-    /// Acts on the study, and learns from that, on another thread.
+    /// Runs an operation that may cause learning on another thread.
     fn learning<T: Send + 'static>(
         &self,
         py: Python<'_>,
         place: &'static str,
         act: impl FnOnce(&mut Kept) -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
-        self.heard(py, How::at(place), |_, ()| Ok(()), move |study, _| act(study))
+        self.observed(py, How::at(place), |_, ()| Ok(()), move |study, _| act(study))
     }
 
-    /// The same; `hear` is told what `act` tells.
-    fn heard<T: Send + 'static, M: Send + 'static>(
+    /// Runs an operation that may cause learning; `hear` receives the messages of `act`.
+    fn observed<T: Send + 'static, M: Send + 'static>(
         &self,
         py: Python<'_>,
         how: How,
         hear: impl FnMut(Python<'_>, M) -> PyResult<()>,
-        act: impl FnOnce(&mut Kept, &Desk<M>) -> Answer<T> + Send + 'static,
+        act: impl FnOnce(&mut Kept, &JobContext<M>) -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
         if self.process != std::process::id() {
             return Err(Failure::new("StudyError", "this study was opened by another process")
@@ -77,64 +83,22 @@ impl Study {
         }
         let inner = self.inner.clone();
         let how = How { folder: Some(self.folder.clone()), ..how };
-        let job = move |desk: &Desk<M>| {
+        let job = move |context: &JobContext<M>| {
             let mut study = lock(&inner);
-            // Who has left while waiting for others is not served.
-            if desk.is_cancelled() {
+            // A caller that was cancelled while it waited is not served.
+            if context.is_cancelled() {
                 return Err(Trouble::from(Failure::new("StudyError", "cancelled")));
             }
             let closed = || Failure::new("StudyError", "the study is closed").hint("open it again");
-            act(study.as_mut().ok_or_else(closed)?, desk)
+            act(study.as_mut().ok_or_else(closed)?, context)
         };
         work::run(py, how, job, hear)
     }
 }
 
-/// Rows of measurements as they come from Python.
-struct Told<'a, 'py> {
-    t: &'a Bound<'py, PyAny>,
-    x: &'a Bound<'py, PyAny>,
-    u: &'a Bound<'py, PyAny>,
-    x_dot: Option<&'a Bound<'py, PyAny>>,
-    start: usize,
-}
-
-impl Told<'_, '_> {
-    fn rows(&self, dims: Dims) -> Answer<Vec<Row>> {
-        let times = list(self.t, "t", None)?;
-        let shape = |what, columns| Shape { what, columns };
-        let x = rows(self.x, shape("x", dims.state))?;
-        let u = rows(self.u, shape("u", dims.control))?;
-        let x_dot = self.x_dot.map(|d| rows(d, shape("x_dot", dims.state))).transpose()?;
-        let count = times.len();
-        for (what, found) in [
-            ("x", x.len() / dims.state),
-            ("u", u.len() / dims.control),
-            ("x_dot", x_dot.as_ref().map_or(count, |d| d.len() / dims.state)),
-        ] {
-            if found != count {
-                return Err(Failure::mistake(format!("'t' has {count} entries, '{what}' has {found} rows"))
-                    .detail("note", "nothing was stored")
-                    .into());
-            }
-        }
-        let row = |all: &[f64], i: usize, size: usize| all[i * size..(i + 1) * size].to_vec();
-        let each = |i: usize| Row {
-            start: self.start,
-            t: times[i],
-            x: row(&x, i, dims.state),
-            u: row(&u, i, dims.control),
-            x_dot: x_dot.as_ref().map(|d| row(d, i, dims.state)),
-            asked_t: None,
-            interval: None,
-        };
-        Ok((0..count).map(each).collect())
-    }
-}
-
 #[pymethods]
 impl Study {
-    /// `mode` is `create`, `open`, `look` (read only) or `continue` (open or create).
+    /// Opens or creates a study; `mode` is `create`, `open`, `look` (read-only) or `continue` (open or create).
     #[new]
     #[pyo3(signature = (mode, folder, system=None, *, seed=0, settings="default", set=None, prices=(0.0, 0.0, None),
                         episodes=None))]
@@ -168,7 +132,7 @@ impl Study {
                     }
                     ("open" | "continue", None, _) => Kept::open(&at, Access::Write)?,
                     ("look", ..) => Kept::open(&at, Access::Read)?,
-                    _ => return Err(Failure::mistake("a study to be begun needs a system").into()),
+                    _ => return Err(Failure::invalid("a new study needs a system").into()),
                 };
                 Ok(match episodes {
                     Some(episodes) => study.until(episodes),
@@ -180,8 +144,8 @@ impl Study {
         })
     }
 
-    /// The next plan: the pending one, to the byte, or a new one; none when the study is over. `hear(kind, contents)` is told of events and
-    /// warnings.
+    /// The plan of the pending episode, byte for byte, or of a new one; `None` when the study is finished. `hear(kind, contents)` receives
+    /// events and warnings.
     #[pyo3(signature = (hear=None))]
     fn ask(&self, py: Python<'_>, hear: Option<Py<PyAny>>) -> PyResult<Option<Plan>> {
         guard(py, "Study.ask", || {
@@ -190,15 +154,10 @@ impl Study {
                 Some(hear) => hear.call1(py, (kind, python(py, &contents)?)).map(|_| ()),
                 None => Ok(()),
             };
-            let plan = self.heard(py, How::at("Study.ask"), hear, |study, desk| {
+            let plan = self.observed(py, How::at("Study.ask"), hear, |study, context| {
                 let task = study.system().task.clone();
                 let mut observer = Watch(|event: &Event<'_>| {
-                    for text in events::warnings(&task, event) {
-                        desk.tell(("warning", json!(text)));
-                    }
-                    if let Some(document) = events::document(event, 1.0) {
-                        desk.tell(("event", document));
-                    }
+                    messages(&task, event, TableUnits::default()).for_each(|message| context.tell(message));
                 });
                 Ok(live::ask(study, &mut observer)?)
             })?;
@@ -206,7 +165,44 @@ impl Study {
         })
     }
 
-    /// Keeps what was measured; when this returns, it is on disk. `how` is `whole`, `more` or `correct`.
+    /// Plans the next episode, executes it and records its measurements; returns a receipt, or `None` when the study is finished. Each
+    /// rollout is executed by `execute(plan, leg)`, which returns (t, x, u, x_dot, cost, outcome); `hear(kind, contents)` receives events,
+    /// with costs in the units of the paper's table, and warnings.
+    fn run_episode<'py>(
+        &self,
+        py: Python<'py>,
+        execute: &Bound<'py, PyAny>,
+        hear: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        guard(py, "Study.run_episode", || {
+            self.writable()?;
+            let hear = |py: Python<'_>, message: Message| match message {
+                Message::Event(kind, contents) => hear.call1((kind, python(py, &contents)?)).map(|_| ()),
+                Message::Run(request) => request.serve(execute).map_err(|trouble| trouble.raise(py)),
+            };
+            let done = self.observed(py, How::at("Study.run_episode"), hear, move |study, context| {
+                let task = study.system().task.clone();
+                let truth = study.system().truth.as_ref();
+                let units = truth.map_or_else(TableUnits::default, KnownSystem::table_units);
+                let mut observer = Watch(|event: &Event<'_>| {
+                    messages(&task, event, units)
+                        .for_each(|(kind, contents)| context.tell(Message::Event(kind, contents)));
+                });
+                match next_episode(study, context, &mut observer) {
+                    // The plant returned invalid measurements; the request itself is valid.
+                    Err(StudyError::Refused(error)) => Ok(Err(error)),
+                    done => Ok(Ok(done?)),
+                }
+            })?;
+            let done = match done {
+                Ok(done) => done,
+                Err(error) => return Err(Failure::refused_plant(py, error).into()),
+            };
+            Ok(done.map(|done| python(py, &done)).transpose()?)
+        })
+    }
+
+    /// Records measurements; when this returns, they are on disk. `how` is `whole`, `more` or `correct`.
     #[pyo3(signature = (episode, t, x, u, x_dot=None, *, start=0, cost=None, outcome=None, how="whole",
                         source="python"))]
     fn tell<'py>(
@@ -225,10 +221,10 @@ impl Study {
     ) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.tell", || {
             self.writable()?;
-            let rows = Told { t, x, u, x_dot, start }.rows(self.dims(py, "Study.tell")?)?;
+            let rows = MeasurementArrays { t, x, u, x_dot, start }.rows(self.dims(py, "Study.tell")?)?;
             let ends = if cost.is_some() || outcome.is_some() {
                 if let Some(cost) = cost.filter(|cost| !cost.is_finite()) {
-                    return Err(Failure::mistake(format!("the cost is {cost}; it must be finite"))
+                    return Err(Failure::invalid(format!("the cost is {cost}; it must be finite"))
                         .detail("note", "nothing was stored")
                         .into());
                 }
@@ -239,13 +235,13 @@ impl Study {
             let how = telling(how)?;
             let source = source.to_owned();
             let measured = Measured { rows, ends, ..Measured::default() };
-            let told =
-                self.learning(py, "Study.tell", move |study| told(study, episode, measured, &source, how))?;
-            Ok(python(py, &told)?)
+            let receipt =
+                self.learning(py, "Study.tell", move |study| record(study, episode, measured, &source, how))?;
+            Ok(python(py, &receipt)?)
         })
     }
 
-    /// The same from a file: CSV, or JSON if it is called so.
+    /// Records measurements from a file: JSON if its name ends in `.json`, CSV otherwise.
     #[pyo3(signature = (path, episode=None, *, how="whole"))]
     fn tell_file<'py>(
         &self,
@@ -257,15 +253,15 @@ impl Study {
         guard(py, "Study.tell_file", || {
             self.writable()?;
             let how = telling(how)?;
-            let told = self.learning(py, "Study.tell_file", move |study| {
+            let receipt = self.learning(py, "Study.tell_file", move |study| {
                 let measured = Measured::load(&path, &study.columns())?;
-                told(study, episode, measured, &path.display().to_string(), how)
+                record(study, episode, measured, &path.display().to_string(), how)
             })?;
-            Ok(python(py, &told)?)
+            Ok(python(py, &receipt)?)
         })
     }
 
-    /// Learns from measurements that no episode of this study gave; returns how many were new.
+    /// Learns from measurements that were not taken in an episode of this study; returns the number of new ones.
     fn import_(
         &self,
         py: Python<'_>,
@@ -276,15 +272,15 @@ impl Study {
     ) -> PyResult<usize> {
         guard(py, "Study.import_", || {
             self.writable()?;
-            let told = Told { t, x, u, x_dot: Some(x_dot), start: 0 };
-            let rows = told.rows(self.dims(py, "Study.import_")?)?;
+            let arrays = MeasurementArrays { t, x, u, x_dot: Some(x_dot), start: 0 };
+            let rows = arrays.rows(self.dims(py, "Study.import_")?)?;
             self.learning(py, "Study.import_", move |study| {
                 Ok(study.import(Measured { rows, ..Measured::default() }, "python")?)
             })
         })
     }
 
-    /// The same from a file.
+    /// Imports measurements from a file.
     fn import_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
         guard(py, "Study.import_file", || {
             self.writable()?;
@@ -295,7 +291,7 @@ impl Study {
         })
     }
 
-    /// The pending episode failed; what was measured until then counts.
+    /// Marks the pending episode as failed; measurements taken until then are used.
     #[pyo3(signature = (reason="failed"))]
     fn fail<'py>(&self, py: Python<'py>, reason: &str) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.fail", || {
@@ -307,7 +303,7 @@ impl Study {
         })
     }
 
-    /// An episode is not to be learned from.
+    /// Excludes an episode from learning.
     #[pyo3(signature = (episode, reason="discarded"))]
     fn discard<'py>(
         &self,
@@ -324,7 +320,7 @@ impl Study {
         })
     }
 
-    /// Writes something down.
+    /// Records a note.
     fn note(&self, py: Python<'_>, text: &str) -> PyResult<()> {
         guard(py, "Study.note", || {
             self.writable()?;
@@ -333,7 +329,7 @@ impl Study {
         })
     }
 
-    /// In a few numbers: overview, notes, what the next episode is worth.
+    /// Status of the study: overview, notes, value of the next episode.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.status", || {
             let status = self.learning(py, "Study.status", |study| {
@@ -348,7 +344,7 @@ impl Study {
         })
     }
 
-    /// Looks at every byte of it.
+    /// Verifies the whole study.
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.check", || {
             let folder = self.folder.clone();
@@ -359,8 +355,8 @@ impl Study {
                     let (at, tables) = (folder.display(), stale.join(", "));
                     let message = format!("tables of '{at}' are not what its events say: {tables}");
                     return Err(Failure::new("DamagedError", message)
-                        .detail("note", "the events are whole; nothing is lost")
-                        .hint(format!("make the tables anew: ocorl study check {at} --rebuild"))
+                        .detail("note", "the events are intact; nothing is lost")
+                        .hint(format!("rebuild the tables: ocorl study check {at} --rebuild"))
                         .into());
                 }
                 let (records, checksum) = study.store().head();
@@ -371,7 +367,7 @@ impl Study {
         })
     }
 
-    /// How many events there are, and the checksum of the last.
+    /// Number of events, and the checksum of the last.
     #[getter]
     fn head(&self, py: Python<'_>) -> PyResult<(u64, String)> {
         guard(py, "Study.head", || {
@@ -382,13 +378,13 @@ impl Study {
         })
     }
 
-    /// Whether nothing more is asked for.
+    /// Whether no further episode will be planned.
     #[getter]
     fn done(&self, py: Python<'_>) -> PyResult<bool> {
         guard(py, "Study.done", || self.with(py, "Study.done", |study| Ok(study.over().is_some())))
     }
 
-    /// The plan that was asked for and is not over.
+    /// The plan of the pending episode.
     #[getter]
     fn pending(&self, py: Python<'_>) -> PyResult<Option<Plan>> {
         guard(py, "Study.pending", || {
@@ -403,14 +399,14 @@ impl Study {
     fn plan(&self, py: Python<'_>, #[pyo3(from_py_with = whole)] episode: usize) -> PyResult<Plan> {
         guard(py, "Study.plan", || {
             let plan = self.with(py, "Study.plan", move |study| {
-                let none = || Failure::mistake(format!("there is no episode {episode}"));
+                let none = || Failure::invalid(format!("there is no episode {episode}"));
                 Ok(study.history().episodes.get(episode).ok_or_else(none)?.plan.clone())
             })?;
             Ok(Plan::new(plan))
         })
     }
 
-    /// Every episode in a few numbers.
+    /// Summary of every episode.
     #[getter]
     fn episodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.episodes", || {
@@ -421,7 +417,7 @@ impl Study {
         })
     }
 
-    /// Everything that was measured: episode, start, t, x, u, x_dot (none where it was not), asked_t, used.
+    /// All measurements: episode, start, t, x, u, x_dot (`None` where it was not measured), asked_t, used.
     fn measurements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, "Study.measurements", || {
             let (rows, dims) = self.with(py, "Study.measurements", |study| {
@@ -452,7 +448,7 @@ impl Study {
         })
     }
 
-    /// How it began: version, system, file, settings, seed, prices; names of states and controls.
+    /// Creation data: version, system, file, settings, seed, prices; names of states and controls.
     #[getter]
     fn created<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.created", || {
@@ -472,7 +468,7 @@ impl Study {
         guard(py, "Study.folder", || Ok(self.folder.display().to_string()))
     }
 
-    /// Lets go of the folder. Closing twice is harmless.
+    /// Closes the study and releases its folder. Closing twice has no further effect.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, "Study.close", || {
             if self.process != std::process::id() {
@@ -483,7 +479,7 @@ impl Study {
     }
 }
 
-/// A process that was forked has no right to the parent's connection, and leaves it alone.
+/// A forked process must not use the parent's connection and leaves it open.
 impl Drop for Study {
     fn drop(&mut self) {
         if self.process != std::process::id() {
@@ -498,17 +494,44 @@ impl Study {
     }
 }
 
+/// Converts an event for the `hear` callback: warnings first.
+fn messages(task: &Task, event: &Event<'_>, units: TableUnits) -> impl Iterator<Item = (&'static str, Json)> {
+    let warnings = events::warnings(task, event).into_iter().map(|text| ("warning", json!(text)));
+    warnings.chain(events::document(event, units).map(|document| ("event", document)))
+}
+
+/// Executes the next episode of a study on the plant of the waiting caller.
+fn next_episode(
+    study: &mut Kept,
+    context: &JobContext<Message>,
+    observer: &mut dyn Observer,
+) -> Result<Option<Json>, StudyError> {
+    let folder = study.store().folder().to_path_buf();
+    let journal = StudyJournal::recording(&mut *study, "python");
+    let plant = PythonPlant { caller: context, plan: journal.pending_plan() };
+    let Some((run, trace)) = StudyLoop::new(journal, plant).next_episode(observer)? else { return Ok(None) };
+    if let Some(trace) = trace {
+        // The trace is optional: figures only show less without it.
+        let _ = trace.write(&folder);
+    }
+    let episode = run.proposal.episode;
+    let strange = study.strange(episode)?;
+    let mut done = described(&study.history().episodes[episode]);
+    done["warning"] = json!(strange.and_then(|strange| strange.warning()));
+    Ok(Some(done))
+}
+
 fn telling(how: &str) -> Answer<Telling> {
     match how {
         "whole" => Ok(Telling::Whole),
         "more" => Ok(Telling::More),
         "correct" => Ok(Telling::Correct),
-        other => Err(Failure::mistake(format!("nothing can be told '{other}'")).into()),
+        other => Err(Failure::invalid(format!("measurements cannot be recorded as '{other}'")).into()),
     }
 }
 
-/// Tells, and says what became of it.
-fn told(
+/// Records measurements and returns the receipt.
+fn record(
     study: &mut Kept,
     episode: Option<usize>,
     measured: Measured,
@@ -532,7 +555,7 @@ fn told(
     }))
 }
 
-/// An episode in a few numbers.
+/// Summary of an episode.
 fn described(episode: &EpisodeHistory) -> Json {
     let plan = &episode.plan;
     let closed: Option<&Closed> = episode.closed.as_ref();

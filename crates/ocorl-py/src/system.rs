@@ -1,4 +1,4 @@
-//! `System`: what is to be controlled.
+//! The Python class `System`: a plant with its task.
 
 use crate::arrays::{Shape, blocks, list, matrix, rows, vector};
 use crate::errors::{Answer, Failure, Trouble, guard};
@@ -9,56 +9,54 @@ use numpy::{PyArray1, PyArray2};
 use ocorl::learn::Strategy;
 use ocorl::linalg::{Dims, Points};
 use ocorl::simulate::{Experiment, Run, Simulator};
-use ocorl::system::{Benchmark, Bounds, Dynamics, Quantity};
+use ocorl::system::{Benchmark, Bounds, Dynamics, KnownSystem, Quantity};
 use ocorl_study::system::System as Described;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What is to be controlled.
+/// A plant with its task.
 #[pyclass(frozen, subclass, module = "ocorl._ocorl")]
 pub(crate) struct System {
     pub(crate) source: Source,
 }
 
-/// A system, and the function that is its equations, if that is what they are.
+/// A system, and the Python function that provides its equations, if there is one.
 #[derive(Clone)]
 pub(crate) struct Source {
-    /// As the rest of the program has it; of a function, without equations.
+    /// The description of the system; for a Python function, without equations.
     pub(crate) inner: Described,
     function: Option<Arc<Function>>,
-    /// Of a function: the same with equations, whose dynamics are replaced by it.
-    frame: Option<Benchmark>,
 }
 
 impl Source {
-    /// With its equations, those of a function included; work on them ends when `cancel` becomes true. The second is what may raise.
+    /// The system with its equations, including those of a Python function; evaluation stops when `cancel` becomes true. The second value
+    /// reports exceptions of the function.
     pub(crate) fn whole(&self, cancel: &Arc<AtomicBool>) -> (Described, Option<Called>) {
         let mut system = self.inner.clone();
-        let (Some(function), Some(frame)) = (&self.function, &self.frame) else { return (system, None) };
+        let Some(function) = &self.function else { return (system, None) };
         let called = Called::new(function.clone(), cancel.clone());
-        let (theirs, dims) = (called.clone(), frame.dims());
+        let (theirs, dims) = (called.clone(), system.task.dims());
         let build =
             move |_: &[f64]| -> Box<dyn Dynamics> { Box::new(PythonDynamics::new(theirs.clone(), dims)) };
-        system.truth = Some(Benchmark { build: Arc::new(build), ..frame.clone() });
+        system.truth = Some(system.with_equations(Arc::new(build)));
         (system, Some(called))
     }
 
-    /// Whether its equations are a Python function.
+    /// Whether the equations are a Python function.
     pub(crate) fn is_function(&self) -> bool {
         self.function.is_some()
     }
 
-    /// Whether somebody knows its equations.
+    /// Whether the equations are known.
     pub(crate) fn has_equations(&self) -> bool {
         self.inner.truth.is_some() || self.function.is_some()
     }
 
-    /// Nobody knows its equations.
+    /// Error for a system without known equations.
     pub(crate) fn without_equations(&self) -> Trouble {
-        Failure::mistake(format!("nobody knows the equations of '{}'", self.inner.name))
+        Failure::invalid(format!("the equations of '{}' are not known", self.inner.name))
             .hint(
                 "give them: [equations] in its file, or System(f, ...); or learn on hardware: run(plant=...)",
             )
@@ -72,20 +70,14 @@ impl System {
     }
 
     fn described(inner: Described) -> Self {
-        System { source: Source { inner, function: None, frame: None } }
+        System { source: Source { inner, function: None } }
     }
 
-    /// A function with a description, which needs no equations.
+    /// A system from a Python function and a description without equations.
     fn of_function(py: Python<'_>, f: Py<PyAny>, inner: Described) -> Answer<Self> {
         if !f.bind(py).is_callable() {
-            return Err(Failure::mistake("the equations must be a function f(x, u)").into());
+            return Err(Failure::invalid("the equations must be a function f(x, u)").into());
         }
-        let description = inner.file.as_deref().unwrap_or_default();
-        let frame = match &inner.truth {
-            // The function stands in the place of the equations that there are.
-            Some(truth) => Some(truth.clone()),
-            None => parsed(py, &with_zeros(&inner, description), FUNCTION)?.truth,
-        };
         let names: Vec<&str> = inner.task.states.iter().map(|q| q.name.as_str()).collect();
         let function = Function {
             call: f,
@@ -93,12 +85,12 @@ impl System {
             expected: format!("{} numbers, the time derivatives of {}", names.len(), names.join(", ")),
             length: names.len(),
         };
-        let system = System { source: Source { inner, function: Some(Arc::new(function)), frame } };
+        let system = System { source: Source { inner, function: Some(Arc::new(function)) } };
         system.look(py)?;
         Ok(system)
     }
 
-    /// A function must give finite numbers where every episode begins.
+    /// Checks that the function returns finite numbers at the initial states of episodes.
     fn look(&self, py: Python<'_>) -> Answer<()> {
         let task = &self.source.inner.task;
         let point = [task.initial_state.as_slice(), &task.safe_control].concat();
@@ -128,14 +120,14 @@ impl System {
         Ok(out)
     }
 
-    /// Points z = (x, u), one for each row of both; one row of either stands for all.
+    /// Points z = (x, u) from the rows of both; a single row of either is repeated.
     fn points(&self, x: &Bound<'_, PyAny>, u: &Bound<'_, PyAny>) -> Answer<Vec<f64>> {
         let dims = self.dims();
         let x = rows(x, Shape { what: "x", columns: dims.state })?;
         let u = rows(u, Shape { what: "u", columns: dims.control })?;
         let (n, m) = (x.len() / dims.state, u.len() / dims.control);
         if n != m && n != 1 && m != 1 {
-            return Err(Failure::mistake(format!("'x' has {n} rows, 'u' has {m}")).into());
+            return Err(Failure::invalid(format!("'x' has {n} rows, 'u' has {m}")).into());
         }
         let count = if n.min(m) == 0 { 0 } else { n.max(m) };
         let mut points = Vec::with_capacity(count * dims.point());
@@ -147,7 +139,7 @@ impl System {
         Ok(points)
     }
 
-    /// One run from x0 under a law; it ends when `cancel` becomes true.
+    /// Simulates one run from x0 under a control law; it is cancelled when `cancel` becomes true.
     fn simulated(
         source: &Source,
         cancel: &Arc<AtomicBool>,
@@ -174,55 +166,46 @@ impl System {
         Ok(run)
     }
 
-    /// Where a run begins: as it is said, or where episodes do.
+    /// The given initial state, or that of the episodes.
     fn start(&self, x0: Option<&Bound<'_, PyAny>>) -> Answer<Vec<f64>> {
         let Some(x0) = x0 else { return Ok(self.source.inner.task.initial_state.clone()) };
         let x0 = list(x0, "x0", Some(self.dims().state))?;
         match x0.iter().find(|x| !x.is_finite()) {
-            Some(bad) => Err(Failure::mistake(format!("'x0' has the entry {bad}; it must be finite")).into()),
+            Some(bad) => Err(Failure::invalid(format!("'x0' has the entry {bad}; it must be finite")).into()),
             None => Ok(x0),
         }
     }
 }
 
-/// Steps of a run under a function that is asked at every moment. One that jumps needs any number of them, and each takes its time.
+/// Maximum number of steps of a run under a continuously evaluated Python function: a discontinuous function could need any number.
 const MOST_STEPS: usize = 50_000;
 
-/// A length of time.
+/// Checks that a duration is positive.
 fn positive(what: &str, value: f64) -> Answer<f64> {
     if value > 0.0 && value.is_finite() {
         return Ok(value);
     }
-    Err(Failure::mistake(format!("'{what}' is {value}; it must be positive and finite")).into())
+    Err(Failure::invalid(format!("'{what}' is {value}; it must be positive and finite")).into())
 }
 
-/// The system that a text describes.
+/// Parses the text of a system file.
 fn parsed(py: Python<'_>, text: &str, file: &str) -> Answer<Described> {
     Ok(work::brief(py, || Described::parse(text, file))??)
 }
 
-/// The system that is called so, or that the file describes.
+/// The built-in system called `name`, or the one described by that file.
 fn found(py: Python<'_>, name: &str) -> Answer<Described> {
     Ok(work::brief(py, || Described::find(name))??)
 }
 
-/// The description with equations that are zero.
-fn with_zeros(system: &Described, description: &str) -> String {
-    let mut text = format!("{description}\n[equations]\n");
-    for state in &system.task.states {
-        let _ = writeln!(text, "\"{}\" = 0", state.name);
-    }
-    text
-}
-
-/// The name of a function's description in messages.
+/// Name of a function's description in error messages.
 const FUNCTION: &str = "system";
 
-/// Who controls a run.
+/// The control law of a simulation.
 enum Law {
-    /// A Python function, held for a period or not.
+    /// A Python function, held for a period or evaluated continuously.
     Function(Arc<Function>, Option<f64>),
-    /// One control throughout.
+    /// A constant control.
     Held(Vec<f64>),
 }
 
@@ -249,8 +232,7 @@ impl Law {
 
 #[pymethods]
 impl System {
-    /// A built-in system by name or a file (`name`), or the text of a file (`text`); with `function`
-    /// its equations are that.
+    /// A built-in system or a file (`name`), or the text of a file (`text`); `function` provides the equations.
     #[new]
     #[pyo3(signature = (name=None, *, text=None, file="system.toml", function=None))]
     fn new(
@@ -266,25 +248,25 @@ impl System {
             (None, Some(text), Some(function)) => System::of_function(py, function, parsed(py, &text, file)?),
             (Some(name), None, Some(function)) => System::of_function(py, function, found(py, &name)?),
             _ => {
-                Err(Failure::mistake("a system is a name, a text, or a function with its description").into())
+                Err(Failure::invalid("a system is a name, a text, or a function with its description").into())
             }
         })
     }
 
-    /// A built-in system by name, or the one a file describes.
+    /// A built-in system by name, or the system of a file.
     #[staticmethod]
     fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
         guard(py, "System.find", || Ok(System::described(found(py, name)?)))
     }
 
-    /// The system that the text of a file describes.
+    /// The system described by the text of a file.
     #[staticmethod]
     #[pyo3(signature = (text, file="system.toml"))]
     fn parse(py: Python<'_>, text: &str, file: &str) -> PyResult<Self> {
         guard(py, "System.parse", || Ok(System::described(parsed(py, text, file)?)))
     }
 
-    /// A function f(x, u), with the text of a file without [equations].
+    /// A system from a function f(x, u) and the text of a file without [equations].
     #[staticmethod]
     fn from_function(py: Python<'_>, f: Py<PyAny>, description: &str) -> PyResult<Self> {
         guard(py, "System.from_function", || System::of_function(py, f, parsed(py, description, FUNCTION)?))
@@ -390,11 +372,11 @@ impl System {
         guard(py, "System.time_unit", || Ok(self.source.inner.task.time_unit()))
     }
 
-    /// The factor between the cost and what the paper's table prints.
+    /// Factor between the task's cost and the cost printed in the paper's table.
     #[getter]
     fn table_scale(&self, py: Python<'_>) -> PyResult<f64> {
         guard(py, "System.table_scale", || {
-            Ok(self.source.inner.truth.as_ref().map_or(1.0, Benchmark::table_scale))
+            Ok(self.source.inner.truth.as_ref().map_or(1.0, |truth| truth.table_units().scale()))
         })
     }
 
@@ -403,25 +385,25 @@ impl System {
         guard(py, "System.has_equations", || Ok(self.source.has_equations()))
     }
 
-    /// The function that is its equations, if that is what they are.
+    /// The Python function that provides the equations, if there is one.
     #[getter]
     fn function(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         guard(py, "System.function", || Ok(self.source.function.as_ref().map(|f| f.call.clone_ref(py))))
     }
 
-    /// The text of the file that describes it; none of a built-in one.
+    /// The text of the file that describes the system; `None` for a built-in system.
     #[getter]
     fn text(&self, py: Python<'_>) -> PyResult<Option<String>> {
         guard(py, "System.text", || Ok(self.source.inner.file.clone()))
     }
 
-    /// What its file says that is allowed, but probably not meant.
+    /// Warnings about valid contents of the file that are probably unintended.
     #[getter]
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         guard(py, "System.warnings", || Ok(self.source.inner.warnings()))
     }
 
-    /// f(x, u): rows in, rows out.
+    /// Derivatives f(x, u), row by row.
     fn derivative<'py>(
         &self,
         py: Python<'py>,
@@ -434,7 +416,7 @@ impl System {
         })
     }
 
-    /// c(t, x, u) for each row.
+    /// Running cost c(t, x, u), row by row.
     fn cost<'py>(
         &self,
         py: Python<'py>,
@@ -452,7 +434,7 @@ impl System {
             if times.len() != points.len() {
                 let message =
                     format!("'t' has {} entries, 'x' and 'u' have {} rows", times.len(), points.len());
-                return Err(Failure::mistake(message).into());
+                return Err(Failure::invalid(message).into());
             }
             let mut out = vec![0.0; points.len()];
             self.source.inner.task.cost.running(&times, points, &mut out);
@@ -460,7 +442,7 @@ impl System {
         })
     }
 
-    /// c_T(x) at the horizon.
+    /// Terminal cost c_T(x) at the horizon.
     fn terminal_cost(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
         guard(py, "System.terminal_cost", || {
             let task = &self.source.inner.task;
@@ -468,7 +450,7 @@ impl System {
         })
     }
 
-    /// Runs u = controller(t, x) on the true equations; the answer has t, x, u, costs, cost and outcome.
+    /// Simulates u = controller(t, x) on the true equations; the result contains t, x, u, costs, cost and outcome.
     #[pyo3(signature = (controller, x0=None, horizon=None, dt=0.02, period=None))]
     fn simulate<'py>(
         &self,
@@ -491,15 +473,15 @@ impl System {
                 length: names.len(),
             };
             let (x0, source) = (self.start(x0)?, self.source.clone());
-            let run = work::quietly(py, How::light("System.simulate"), move |desk| {
+            let run = work::quietly(py, How::light("System.simulate"), move |context| {
                 let law = Law::Function(Arc::new(law), period);
-                System::simulated(&source, &desk.cancel, &x0, &moments(dt, horizon), law)
+                System::simulated(&source, &context.cancel, &x0, &moments(dt, horizon), law)
             })?;
             simulation(py, &run)
         })
     }
 
-    /// The state after `dt` from x under the held control u; also what that cost, and how it ended.
+    /// State after `dt` from x under the constant control u, with the cost of the step and its outcome.
     fn step<'py>(
         &self,
         py: Python<'py>,
@@ -510,18 +492,20 @@ impl System {
         guard(py, "System.step", || {
             let (x, u) = (self.start(Some(x))?, list(u, "u", Some(self.dims().control))?);
             let dt = positive("dt", dt)?;
-            // Too short for a thread of its own.
+            // The computation is too short for a thread of its own.
             let run =
                 py.detach(|| System::simulated(&self.source, &Arc::default(), &x, &[dt], Law::Held(u)))?;
             Ok((vector(py, run.final_state()), run.running_cost(), run.outcome.to_string()))
         })
     }
 
-    /// All settings as TOML, with these changes.
+    /// All settings as TOML, with the given changes.
     #[pyo3(signature = (settings="default", **set))]
     fn settings(&self, py: Python<'_>, settings: &str, set: Option<Bound<'_, PyDict>>) -> PyResult<String> {
         guard(py, "System.settings", || {
-            Ok(config(&self.source.inner, settings, &set.unwrap_or_else(|| PyDict::new(py)))?.text())
+            let config = config(&self.source.inner, settings, &set.unwrap_or_else(|| PyDict::new(py)))?;
+            let comment = format!("How ocorl.run('{}') learns; a file for settings=.", config.system());
+            Ok(config.text(&comment)?)
         })
     }
 
@@ -535,13 +519,13 @@ impl System {
     }
 }
 
-/// Times `dt` apart from 0 on, and the end.
+/// Times from 0 to `end` with spacing `dt`, including `end`.
 fn moments(dt: f64, end: f64) -> Vec<f64> {
     let before = |t: &f64| *t < end - 1e-9 * dt;
     (0..MOST_MOMENTS).map(|k| dt * k as f64).take_while(before).chain([end]).collect()
 }
 
-/// A run as Python sees it, at its sample times.
+/// A simulated run as a dictionary, at its sample times.
 fn simulation<'py>(py: Python<'py>, run: &Run) -> Answer<Bound<'py, PyAny>> {
     let made = py.import("ocorl._simulation")?.getattr("Simulation")?;
     let samples = &run.samples;
@@ -555,19 +539,19 @@ fn simulation<'py>(py: Python<'py>, run: &Run) -> Answer<Bound<'py, PyAny>> {
     ))?)
 }
 
-/// More moments of a run than this are not given out.
+/// Maximum number of samples of a returned run.
 const MOST_MOMENTS: usize = 10_000_000;
 
-/// The systems that come with the program: name, title, summary.
+/// The built-in systems: name, title, summary.
 #[pyfunction]
 pub(crate) fn systems(py: Python<'_>) -> PyResult<Vec<(String, String, String)>> {
     guard(py, "systems", || {
-        let each = |b: Benchmark| (b.name.into_owned(), b.title.into_owned(), b.summary.into_owned());
+        let each = |b: KnownSystem| (b.name.into_owned(), b.title.into_owned(), b.summary.into_owned());
         Ok(Benchmark::all().into_iter().map(each).collect())
     })
 }
 
-/// The names of the measurement strategies.
+/// Names of the measurement strategies.
 #[pyfunction]
 pub(crate) fn strategies(py: Python<'_>) -> PyResult<Vec<&'static str>> {
     guard(py, "strategies", || Ok(Strategy::ALL.map(Strategy::name).to_vec()))

@@ -1,4 +1,4 @@
-//! JSON and TOML as Python has them.
+//! Conversion between Python objects and JSON or TOML.
 
 use crate::errors::{Answer, Failure, internal};
 use crate::function::shortened;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use toml::{Table, Value as Toml};
 
-/// A document as dictionaries, lists, numbers and texts.
+/// Converts a JSON document to dictionaries, lists, numbers and strings.
 pub(crate) fn python<'py>(py: Python<'py>, value: &Json) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Json::Null => PyNone::get(py).to_owned().into_any(),
@@ -36,13 +36,13 @@ pub(crate) fn python<'py>(py: Python<'py>, value: &Json) -> PyResult<Bound<'py, 
     })
 }
 
-/// Anything that can be written down, as Python has it. What is not finite is none.
+/// Converts any serializable value to Python objects. Numbers that are not finite become `None`.
 pub(crate) fn document<'py>(py: Python<'py>, value: &impl Serialize) -> Answer<Bound<'py, PyAny>> {
     let value = serde_json::to_value(value).map_err(|error| internal("document", &error.to_string()))?;
     Ok(python(py, &value)?)
 }
 
-/// A count, a place or a seed: a whole number from 0 on.
+/// Converts a count, an index or a seed: a non-negative integer.
 pub(crate) fn whole<T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>>(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<T> {
@@ -51,17 +51,17 @@ pub(crate) fn whole<T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>>(
             return error;
         }
         let found = shortened(&value.to_string());
-        Failure::mistake(format!("{found} cannot be; it must be a whole number from 0 on, below 2^64"))
+        Failure::invalid(format!("{found} cannot be; it must be a whole number from 0 on, below 2^64"))
             .raise(value.py())
     })
 }
 
-/// The same, or none.
+/// Converts an optional non-negative integer.
 pub(crate) fn maybe_whole(value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     if value.is_none() { Ok(None) } else { whole(value).map(Some) }
 }
 
-/// A setting from Python.
+/// Converts the value of a setting from Python to TOML.
 fn setting(path: &str, value: &Bound<'_, PyAny>) -> Answer<Toml> {
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(Toml::Boolean(flag.is_true()));
@@ -70,7 +70,7 @@ fn setting(path: &str, value: &Bound<'_, PyAny>) -> Answer<Toml> {
         return Ok(Toml::String(text.to_string()));
     }
     if value.cast::<PyInt>().is_ok() {
-        let too_large = |_| Failure::mistake(format!("the setting '{path}' is too large a number"));
+        let too_large = |_| Failure::invalid(format!("the setting '{path}' is too large a number"));
         return Ok(Toml::Integer(value.extract::<i64>().map_err(too_large)?));
     }
     if value.cast::<PyFloat>().is_ok() {
@@ -85,7 +85,7 @@ fn setting(path: &str, value: &Bound<'_, PyAny>) -> Answer<Toml> {
         }
         return Ok(Toml::Table(table));
     }
-    // Lists, tuples; arrays and their numbers by what they say of themselves.
+    // Lists and tuples directly; arrays and NumPy scalars through their own conversion methods.
     if value.cast::<PyList>().is_err() && value.cast::<PyTuple>().is_err() && value.hasattr("tolist")? {
         return setting(path, &value.call_method0("tolist")?);
     }
@@ -94,12 +94,12 @@ fn setting(path: &str, value: &Bound<'_, PyAny>) -> Answer<Toml> {
         return Ok(Toml::Array(each?));
     }
     let kind = value.get_type().name()?;
-    Err(Failure::mistake(format!("the setting '{path}' cannot be a {kind}"))
+    Err(Failure::invalid(format!("the setting '{path}' cannot be a {kind}"))
         .hint("settings are numbers, texts, True, False, lists and dictionaries")
         .into())
 }
 
-/// Settings of a system: what `settings` says, then each of `set`, as `ocorl run` does.
+/// Settings of a system: the base settings `settings`, then the changes in `set`.
 pub(crate) fn config(system: &System, settings: &str, set: &Bound<'_, PyDict>) -> Answer<Config> {
     let mut config = system.config(settings)?;
     for (path, value) in set {

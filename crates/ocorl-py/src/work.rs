@@ -1,9 +1,9 @@
-//! Long work: on a thread of its own, while the calling one waits with the interpreter set free and looks for Ctrl-C.
+//! Long computations on a separate thread, while the calling thread waits with the interpreter released and checks for Ctrl-C.
 //!
-//! Work that is given up is asked to stop, and left: the caller has the interpreter back at once. Until it has let go of the folder it works
-//! on, whoever opens that folder here waits ([`settle`]).
+//! An interrupted computation is asked to stop and abandoned: the caller gets the interpreter back at once. Until the abandoned computation
+//! has released its folder, opening that folder in this process waits ([`settle`]).
 
-use crate::errors::{Answer, Failure, Trouble, failpoint_at_work, internal, said};
+use crate::errors::{Answer, Failure, Trouble, failpoint_at_work, internal, panic_message};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::any::Any;
@@ -14,75 +14,75 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long the caller waits before it looks for Ctrl-C.
+/// Interval at which the waiting caller checks for Ctrl-C.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// More threads are refused rather than tried: memory grows with them.
+/// Maximum number of threads; memory grows with them.
 const MOST_THREADS: usize = 1_024;
 
-/// What work has at hand.
-pub(crate) struct Desk<M> {
-    /// True when nobody waits any more.
+/// Context of a job: cancellation flag and channel to the caller.
+pub(crate) struct JobContext<M> {
+    /// Becomes true when the caller has stopped waiting.
     pub(crate) cancel: Arc<AtomicBool>,
-    to: Sender<Said<M>>,
+    to: Sender<FromJob<M>>,
 }
 
-impl<M> Desk<M> {
-    /// Tells the caller something. Who has left hears nothing.
+impl<M> JobContext<M> {
+    /// Sends a message to the caller. The message is dropped if the caller has stopped waiting.
     pub(crate) fn tell(&self, message: M) {
-        let _ = self.to.send(Said::Message(message));
+        let _ = self.to.send(FromJob::Message(message));
     }
 
-    /// Whether the caller has left.
+    /// Whether the caller has stopped waiting.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }
 }
 
-/// What comes from work.
-enum Said<M> {
+/// A message of a job, or its result.
+enum FromJob<M> {
     Message(M),
     Ended,
 }
 
 type Ended<T> = Result<Answer<T>, Box<dyn Any + Send>>;
 
-/// How work is done.
+/// How a job is run.
 #[derive(Clone)]
 pub(crate) struct How {
-    /// Its name in Python.
+    /// Name of the calling function in Python.
     pub(crate) place: &'static str,
-    /// Whether it computes: then it has threads of its own for that, which nobody waits for if it is given up.
+    /// Whether the job computes: then it has its own thread pool, which is abandoned with it.
     pub(crate) computes: bool,
-    /// How many; none: one for each processor.
+    /// Number of threads; `None` means one per processor.
     pub(crate) threads: Option<usize>,
-    /// The folder that it writes to.
+    /// Folder that the job writes to.
     pub(crate) folder: Option<PathBuf>,
 }
 
 impl How {
-    /// Work that computes, in no folder.
+    /// A computing job without a folder.
     pub(crate) fn at(place: &'static str) -> Self {
         How { place, computes: true, threads: None, folder: None }
     }
 
-    /// Work that only looks up or writes down.
+    /// A job that only reads or writes data.
     pub(crate) fn light(place: &'static str) -> Self {
         How { computes: false, ..How::at(place) }
     }
 }
 
-/// Does `job` on another thread. `hear` is called here, with what the job tells; its error ends the wait, and so does Ctrl-C.
+/// Runs `job` on another thread. `hear` is called on this thread with the job's messages; its error ends the wait, and so does Ctrl-C.
 pub(crate) fn run<T: Send + 'static, M: Send + 'static>(
     py: Python<'_>,
     how: How,
-    job: impl FnOnce(&Desk<M>) -> Answer<T> + Send + 'static,
+    job: impl FnOnce(&JobContext<M>) -> Answer<T> + Send + 'static,
     mut hear: impl FnMut(Python<'_>, M) -> PyResult<()>,
 ) -> Answer<T> {
     let pool = if how.computes { Some(own(how.threads)?) } else { None };
     let (to, mut from) = channel();
     let cancel = Arc::new(AtomicBool::new(false));
-    let desk = Desk { cancel: cancel.clone(), to: to.clone() };
+    let context = JobContext { cancel: cancel.clone(), to: to.clone() };
     let answer: Arc<Mutex<Option<Ended<T>>>> = Arc::default();
     let theirs = answer.clone();
     let held = how.folder.as_deref().map(Held::take);
@@ -90,17 +90,17 @@ pub(crate) fn run<T: Send + 'static, M: Send + 'static>(
     let work = move || {
         let job = || {
             failpoint_at_work(how.place);
-            job(&desk)
+            job(&context)
         };
         let done = catch_unwind(AssertUnwindSafe(|| match &pool {
             Some(pool) => pool.install(job),
             None => job(),
         }));
         *lock(&theirs) = Some(done);
-        // If nobody waits any more, what was done is let go of here; only then the folder is free.
+        // If the caller has stopped waiting, the result is dropped here; only then is the folder released.
         drop(theirs);
         drop(held);
-        let _ = to.send(Said::Ended);
+        let _ = to.send(FromJob::Ended);
     };
     let spawned = std::thread::Builder::new().name(how.place.into()).spawn(work);
     spawned.map_err(|error| internal(how.place, &format!("cannot start a thread: {error}")))?;
@@ -108,8 +108,8 @@ pub(crate) fn run<T: Send + 'static, M: Send + 'static>(
         let (news, back) = py.detach(move || (from.recv_timeout(SLICE), from));
         from = back;
         match news {
-            Ok(Said::Message(message)) => hear(py, message)?,
-            Ok(Said::Ended) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(FromJob::Message(message)) => hear(py, message)?,
+            Ok(FromJob::Ended) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
         py.check_signals()?;
@@ -118,21 +118,21 @@ pub(crate) fn run<T: Send + 'static, M: Send + 'static>(
     let ended = lock(&answer).take();
     match ended {
         Some(Ok(answer)) => answer,
-        Some(Err(panic)) => Err(internal(how.place, said(panic.as_ref())).into()),
+        Some(Err(panic)) => Err(internal(how.place, panic_message(panic.as_ref())).into()),
         None => Err(internal(how.place, "it ended without an answer").into()),
     }
 }
 
-/// The same for work that tells nothing on the way.
+/// Runs a job that sends no messages.
 pub(crate) fn quietly<T: Send + 'static>(
     py: Python<'_>,
     how: How,
-    job: impl FnOnce(&Desk<()>) -> Answer<T> + Send + 'static,
+    job: impl FnOnce(&JobContext<()>) -> Answer<T> + Send + 'static,
 ) -> Answer<T> {
     run(py, how, job, |_, ()| Ok(()))
 }
 
-/// On the way out, whichever it is, the work is told that nobody waits.
+/// Guard that sets the cancellation flag of a job when the caller stops waiting for any reason.
 struct Left<'a> {
     cancel: &'a AtomicBool,
     held: Option<Arc<AtomicBool>>,
@@ -147,7 +147,7 @@ impl Drop for Left<'_> {
     }
 }
 
-/// Lets go of what is open in `folder`. Who was interrupted is not made to wait now for what was given up.
+/// Closes a resource in `folder`. After an interruption the caller does not wait for abandoned jobs.
 pub(crate) fn close<T: Send + 'static>(
     py: Python<'_>,
     place: &'static str,
@@ -165,7 +165,7 @@ pub(crate) fn close<T: Send + 'static>(
     })
 }
 
-/// Does something short after work that was given up. Nobody waits for it but who opens the folder.
+/// Runs a short operation after an abandoned job has finished; only a caller that opens the folder waits for it.
 fn afterwards(place: &'static str, folder: &Path, job: impl FnOnce() + Send + 'static) -> Answer<()> {
     let held = Held::take(folder);
     held.abandoned.store(true, Ordering::Relaxed);
@@ -178,21 +178,21 @@ fn afterwards(place: &'static str, folder: &Path, job: impl FnOnce() + Send + 's
     Ok(())
 }
 
-/// A folder that is worked on.
+/// A folder in use by a job.
 struct Worked {
     number: usize,
     folder: PathBuf,
-    /// Whether nobody waits for that work any more.
+    /// Whether the caller of that job has stopped waiting.
     abandoned: Arc<AtomicBool>,
-    /// Who works: a process that was forked meanwhile has nothing to wait for.
+    /// Process of the job: a forked process does not wait for it.
     process: u32,
 }
 
-/// Folders that are worked on.
+/// Folders in use by jobs.
 static HELD: Mutex<Vec<Worked>> = Mutex::new(Vec::new());
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// A folder that is worked on, until this is dropped.
+/// Guard that marks a folder as in use until it is dropped.
 struct Held {
     number: usize,
     abandoned: Arc<AtomicBool>,
@@ -213,7 +213,7 @@ impl Drop for Held {
     }
 }
 
-/// Waits until work that was given up has let go of `folder`.
+/// Waits until abandoned jobs have released `folder`.
 pub(crate) fn settle(py: Python<'_>, folder: &Path) -> PyResult<()> {
     while is_given_up(folder) {
         py.detach(|| std::thread::sleep(Duration::from_millis(5)));
@@ -222,46 +222,46 @@ pub(crate) fn settle(py: Python<'_>, folder: &Path) -> PyResult<()> {
     Ok(())
 }
 
-/// Whether work in `folder` goes on that nobody waits for.
+/// Whether an abandoned job still works in `folder`.
 pub(crate) fn is_given_up(folder: &Path) -> bool {
     let (folder, process) = (whole(folder), std::process::id());
     let ours = |worked: &Worked| worked.process == process && worked.folder == folder;
     lock(&HELD).iter().any(|worked| ours(worked) && worked.abandoned.load(Ordering::Relaxed))
 }
 
-/// The same folder has the same name.
+/// The canonical path of a folder, for comparisons.
 fn whole(folder: &Path) -> PathBuf {
     std::fs::canonicalize(folder).or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.into())
 }
 
-/// Does something short with the interpreter set free, on the threads that all share.
+/// Runs a short operation with the interpreter released, on the shared thread pool.
 pub(crate) fn brief<T: Send>(py: Python<'_>, act: impl FnOnce() -> T + Send) -> Answer<T> {
     let pool = shared()?;
     Ok(py.detach(|| pool.install(act)))
 }
 
-/// The threads that all share, and the process they belong to.
+/// The shared thread pool and the process it belongs to.
 static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// The threads that all share. A process that was forked has none of its parent's: it makes its own.
+/// The shared thread pool. A forked process creates its own, because threads do not survive a fork.
 fn shared() -> Answer<Arc<ThreadPool>> {
     let mut shared = lock(&SHARED);
     match &*shared {
         Some((process, pool)) if *process == std::process::id() => Ok(pool.clone()),
         _ => {
             let pool = Arc::new(made(0)?);
-            // The threads of the parent are not here to be ended.
+            // The parent's threads do not exist in this process, so the pool must not be dropped.
             std::mem::forget(shared.replace((std::process::id(), pool.clone())));
             Ok(pool)
         }
     }
 }
 
-/// Threads of one's own.
+/// A thread pool for one job.
 fn own(threads: Option<usize>) -> Answer<ThreadPool> {
     if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
         let message = format!("threads must be between 1 and {MOST_THREADS}, not {threads}");
-        return Err(Failure::mistake(message).into());
+        return Err(Failure::invalid(message).into());
     }
     made(threads.unwrap_or(0))
 }
@@ -271,7 +271,7 @@ fn made(threads: usize) -> Answer<ThreadPool> {
     pool.map_err(|error| Trouble::from(internal("threads", &format!("cannot start threads: {error}"))))
 }
 
-/// Whoever held it and panicked has left it whole: nothing here changes in two steps.
+/// Locks a mutex and ignores poisoning: every protected value is changed in a single step, so it is always consistent.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -77,6 +77,7 @@ CALLS: dict[str, Callable[[SimpleNamespace], Any]] = {
     "Controller.__repr__": lambda s: repr(s.Controller),
     "Study": lambda s: ocorl.Study.open(s.told, read_only=True),
     "Study.ask": lambda s: s.Study.ask(),
+    "Study.run_episode": lambda s: s.Study.run_episode(lambda *_: None, lambda *_: None),
     "Study.tell": lambda s: s.Study.tell(t=[1.0], x=[[0.0, 0.0]], u=[[0.0]]),
     "Study.tell_file": lambda s: s.Study.tell_file("nothing.csv"),
     "Study.import_": lambda s: s.Study.import_(t=[1.0], x=[[0.0, 0.0]], u=[[0.0]], x_dot=[[0.0, 0.0]]),

@@ -53,11 +53,11 @@ def test_errors_come_back() -> None:
 def test_other_versions_are_named(told: Path) -> None:
     from ocorl import _model, _result, _system
 
-    with pytest.raises(ocorl.MistakeError, match="form 2, this version reads 1"):
+    with pytest.raises(ocorl.MistakeError, match="format 2, this version reads 1"):
         _system._restored(2, "pendulum", None, None)
-    with pytest.raises(ocorl.MistakeError, match="form 0"):
+    with pytest.raises(ocorl.MistakeError, match="format 0"):
         _result._restored(0, {})
-    with pytest.raises(ocorl.MistakeError, match="form 9"):
+    with pytest.raises(ocorl.MistakeError, match="format 9"):
         _model._restored(9, ocorl.GpDynamics, {}, None)
     with ocorl.Study.open(told, read_only=True) as study:
         text = study.plan(1).text.replace('"version":1', '"version":7', 1)

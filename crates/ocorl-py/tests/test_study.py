@@ -196,7 +196,7 @@ def test_a_study_that_is_looked_at_is_not_changed(told: Path) -> None:
             lambda: study.note("no"),
             lambda: study.import_("log.csv"),
         ):
-            with pytest.raises(ocorl.StudyError, match="to look only"):
+            with pytest.raises(ocorl.StudyError, match="read-only"):
                 act()
 
 
@@ -256,7 +256,7 @@ def test_a_study_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.Mon
 def test_without_a_system_a_study_is_opened_as_it_is(tmp_path: Path) -> None:
     ocorl.Study.create(tmp_path / "lab", "pendulum", episodes=2, set=QUICK).close()
     for given in ({"seed": 3}, {"strategy": "equidistant"}, {"settings": "reference"}, {"budget": 5.0}):
-        with pytest.raises(ocorl.MistakeError, match="opened as it is"):
+        with pytest.raises(ocorl.MistakeError, match="opened unchanged"):
             ocorl.Study.open_or_create(tmp_path / "lab", **given)
     with ocorl.Study.open_or_create(tmp_path / "lab", episodes=3) as study:
         assert not study.done

@@ -353,7 +353,7 @@ sys.exit(main(["grid.toml", "--ray", "local", "--held", "--quiet"]))
 """
     (tmp_path / "grid.toml").write_text(TOML)
     ended, said, _ = stopped([sys.executable, "-c", code], tmp_path, stop)
-    assert ended == 130 and "interrupted; what is finished is kept" in said, said
+    assert ended == 130 and "interrupted; finished cells are stored" in said, said
     assert "put away" in said and "Traceback" not in said, said
 
 

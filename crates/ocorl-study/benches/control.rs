@@ -11,13 +11,13 @@
 
 #![allow(clippy::print_stdout, missing_docs, reason = "a bench prints")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use cpu_time::ThreadTime;
 use ocorl::random::Stream;
 use ocorl::system::Benchmark;
-use ocorl::track::{Reference, Segment, SolveError, Solver};
+use ocorl::track::{Reference, Segment, SolveError, SolveRequest, Solver};
 use ocorl_study::control::Maker;
 use ocorl_study::control::{Controller, Deadline, Effort, Settings, reference};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,14 +37,12 @@ impl Solver for Watched {
     fn solve(
         &mut self,
         reference: &Reference,
-        time: f64,
-        state: &[f64],
-        previous: Option<&Segment>,
+        request: &SolveRequest<'_>,
         out: &mut Segment,
     ) -> Result<(), SolveError> {
         let (begin, mut result) = (ThreadTime::now(), Ok(()));
         let counted = allocation_counter::measure(|| {
-            result = self.solver.solve(reference, time, state, previous, out);
+            result = self.solver.solve(reference, request, out);
         });
         let took = begin.elapsed().as_secs_f64() * 1e3;
         self.allocated.fetch_add(counted.count_total, Ordering::Relaxed);
@@ -83,7 +81,11 @@ fn measure(name: &str, steps: usize) {
         Box::new(Watched { solver: inner(), times: times.clone(), allocated: allocated.clone() })
     });
     let solver = Deadline::new(table, Effort { patience: 100, restarts: 2 }, make);
-    let settings = Settings { budget: Duration::from_secs_f64(PERIOD), max_fallbacks: usize::MAX };
+    let settings = Settings {
+        budget: Duration::from_secs_f64(PERIOD),
+        max_fallbacks: usize::MAX,
+        ..Settings::of(&file)
+    };
     let mut controller =
         Controller::new(&file, 0).expect("a plan").with_solver(Box::new(solver)).with_settings(settings);
     controller.warm_up(Duration::from_secs(5));
@@ -92,7 +94,7 @@ fn measure(name: &str, steps: usize) {
     there.store(0, Ordering::Relaxed);
     let (mut f, mut rng) = (b.dynamics(), Stream::root(1).child("noise").rng());
     let mut u = vec![0.0; b.dims().control];
-    let (mut times, mut rungs, mut misses, mut allocated) = (Vec::with_capacity(steps), [0; 4], 0, 0);
+    let (mut times, mut levels, mut misses, mut allocated) = (Vec::with_capacity(steps), [0; 4], 0, 0);
     while times.len() < steps {
         controller.reset();
         let mut state: Vec<f64> = b.task.initial_state.iter().map(|x| x + 0.02 * rng.normal()).collect();
@@ -114,11 +116,11 @@ fn measure(name: &str, steps: usize) {
             support::advance(f.as_mut(), PERIOD, &mut state, &u);
             time += PERIOD;
         }
-        for (sum, count) in rungs.iter_mut().zip(controller.counts().rungs) {
+        for (sum, count) in levels.iter_mut().zip(controller.counts().levels) {
             *sum += count;
         }
     }
-    let [fresh, shifted, planned, safe] = rungs;
+    let [fresh, shifted, planned, safe] = levels;
     let counts = format!("{misses:>7} {fresh:>6} {shifted:>7} {planned:>7} {safe:>7} {allocated:>10}");
     row(name, &mut times, &counts);
     let mut taken = taken.lock().expect("a list");

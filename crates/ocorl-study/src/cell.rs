@@ -1,113 +1,115 @@
-//! A cell of a sweep: plain data in, plain bytes out. Whoever can call [`Laboratory::run`] can execute one: threads here, other machines
-//! elsewhere.
+//! One cell of a sweep: a complete run described by plain data, whose result is plain bytes. [`CellRunner::run`] executes a cell; whether
+//! it is called on a thread of this process or on another machine makes no difference to the result. Scheduling and storage are left to
+//! `threads` and `sweep`.
 
 use crate::config::Config;
 use crate::known::Known;
-use crate::mistake::Mistake;
+use crate::store::{StoreError, encoded};
+use crate::user_error::{Catalogue, UserError};
 use ocorl::learn::{Record, Settings, Trial};
 use ocorl::simulate::Outcome;
-use ocorl::system::Benchmark;
+use ocorl::system::{BENCHMARKS, Benchmark, KnownSystem, TableUnits};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// One run to be made.
+/// A run to be executed: system, settings and seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Which system.
+    /// Name of the system.
     pub system: String,
-    /// What it starts from: `default` or `reference`.
+    /// The settings the cell starts from: `default` or `reference`.
     pub settings: String,
-    /// Settings on top of that, by path.
+    /// Settings changed relative to those, by path.
     pub set: BTreeMap<String, toml::Value>,
-    /// Everything random is drawn below it.
+    /// Root seed of all random streams of the run.
     pub seed: u64,
 }
 
-/// What a cell came to. Equal cells give equal bytes, wherever they run. Costs are in the units of Table 1.
+/// Result of a cell. Equal cells give equal bytes on every machine. Costs are in the units of Table 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
-    /// Of which cell.
+    /// The cell that was run.
     pub cell: Cell,
-    /// Version of the program that ran it.
+    /// Version of the program that ran the cell.
     pub version: String,
-    /// Why there is no result, if there is none.
+    /// Reason why the cell has no result; `None` if it succeeded.
     pub failure: Option<String>,
-    /// What is possible with the true model.
+    /// Reference costs computed with the known dynamics.
     pub known: Option<Known>,
-    /// Every episode that was completed.
+    /// All completed episodes, in order.
     pub episodes: Vec<EpisodeRow>,
 }
 
-/// An episode in numbers, rounded to ten significant digits.
+/// Summary of one episode; numbers are rounded to ten significant digits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeRow {
-    /// Its number, from 0.
+    /// Number of the episode, from 0.
     pub episode: usize,
     /// C(πₙ, f*)
     pub cost: f64,
-    /// Cost above the best continuous control.
+    /// Regret: cost above the continuous-time optimum (known dynamics).
     pub regret: f64,
-    /// What the plan cost in the imagination it was made for.
+    /// Cost of the plan as predicted by the planning problem it solves (for optimism, the hallucinated dynamics).
     pub planned_cost: Option<f64>,
-    /// What the best plan on the mean model cost there.
+    /// Cost of the best plan on the mean model, as predicted by that model.
     pub mean_cost: Option<f64>,
-    /// Measurements in this episode.
+    /// Number of measurements taken in this episode.
     pub measured: usize,
-    /// Looks at the state alone in this episode.
+    /// Number of state-only readings (synchronization) in this episode.
     pub synchronized: usize,
-    /// Largest β of the outputs.
+    /// Largest confidence scale β over the outputs.
     pub beta: Option<f64>,
     /// I(y; f) of all measurements so far, in nats.
     pub information_gain: f64,
-    /// How little of ẋ was known along the way.
+    /// Model uncertainty along the trajectory: root mean square of σ relative to f*.
     pub uncertainty: Option<f64>,
-    /// Share of the way on which |f − μ| ≤ β σ.
+    /// Fraction of the trajectory on which |f − μ| ≤ β σ.
     pub coverage: Option<f64>,
-    /// The same for 1.96 β σ.
+    /// Fraction of the trajectory on which |f − μ| ≤ 1.96 β σ.
     pub coverage_95: Option<f64>,
-    /// I_N so far: ∫‖σ‖² dt, summed over the episodes.
+    /// Model complexity I_N so far: ∫‖σ‖² dt, summed over the episodes.
     pub complexity: Option<f64>,
-    /// mₙ = ⌈T/Δₙ⌉ of the analysis, with slopes along the plan for Lipschitz constants.
+    /// mₙ = ⌈T/Δₙ⌉ of the analysis, where slopes along the plan replace the Lipschitz constants.
     pub required: Option<usize>,
-    /// How it ended.
-    pub outcome: String,
-    /// The paper's bounds beside what they bound.
+    /// How the episode ended.
+    pub outcome: Outcome,
+    /// The paper's theoretical bounds together with the quantities they bound.
     #[serde(flatten, default)]
     pub bounds: Bounds,
 }
 
-/// The paper's bounds, and what is measured of what they bound. Bounds on distance and regret are natural logarithms.
+/// The paper's theoretical bounds and the measured values of the bounded quantities. Bounds on distance and regret are natural logarithms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 pub struct Bounds {
-    /// Which bound on I_N belongs to the strategy: `oracle`, `equidistant` or `adaptive`.
+    /// Strategy whose bound on I_N applies: `oracle`, `equidistant` or `adaptive`.
     pub complexity_bound_of: Option<String>,
-    /// That bound, beside `complexity`.
+    /// Bound on the model complexity I_N, to be compared with `complexity`.
     pub complexity_bound: Option<f64>,
-    /// γₙ by the greedy rule, all outputs together, in nats.
+    /// Maximum information gain γₙ (greedy approximation), summed over the outputs, in nats.
     pub maximum_information_gain: Option<f64>,
-    /// ln of 18 s̄ T dₓ γₙ, another bound on I_N.
+    /// Natural logarithm of 18 s̄ T dₓ γₙ, an alternative bound on I_N.
     pub log_information_bound: Option<f64>,
-    /// Largest distance of planned and executed state.
+    /// Largest distance between planned and executed state.
     pub distance: Option<f64>,
-    /// ln of the distance lemma's bound there.
+    /// Natural logarithm of the distance lemma's bound where the distance is largest.
     pub log_distance_bound: Option<f64>,
-    /// Least of ln(bound) − ln(distance) over the episode.
+    /// Smallest value of ln(bound) − ln(distance) over the episode.
     pub distance_margin: Option<f64>,
-    /// ln of the bound on rₙ.
+    /// Natural logarithm of the bound on the regret rₙ of this episode.
     pub log_regret_bound: Option<f64>,
-    /// ln of the bound on R_N.
+    /// Natural logarithm of the bound on the cumulative regret R_N.
     pub log_cumulative_regret_bound: Option<f64>,
 }
 
 impl Bounds {
-    /// Of `record`, whose costs are multiplied by `scale`; in discrete time the appendix's.
-    fn new(record: &Record, scale: f64) -> Self {
+    /// Bounds of `record` in the given units; in discrete time, those of the paper's appendix.
+    fn new(record: &Record, units: TableUnits) -> Self {
         let finite = |value: Option<f64>| value.filter(|v| v.is_finite()).map(rounded);
-        let scaled = |log: Option<f64>| finite(log.map(|log| log + scale.ln()));
+        let scaled = |log: Option<f64>| finite(log.map(|log| units.log_cost(log)));
         match (&record.theory, &record.discrete_theory) {
             (Some(t), _) => Bounds {
                 complexity_bound_of: t.complexity_bound_of.map(Into::into),
@@ -133,9 +135,9 @@ impl Bounds {
 }
 
 impl EpisodeRow {
-    /// Of `record`, whose costs are multiplied by `scale`.
-    pub fn new(record: &Record, scale: f64) -> Self {
-        let cost = |c: f64| rounded(scale * c);
+    /// Summary of `record` with costs in the given units.
+    pub fn new(record: &Record, units: TableUnits) -> Self {
+        let cost = |c: f64| rounded(units.cost(c));
         let theory = record.theory.as_ref();
         EpisodeRow {
             episode: record.episode,
@@ -156,23 +158,24 @@ impl EpisodeRow {
                 .map(rounded),
             required: theory.map(|t| t.measurement_count),
             outcome: record.outcome.clone(),
-            bounds: Bounds::new(record, scale),
+            bounds: Bounds::new(record, units),
         }
     }
 
-    /// Whether it lasted to its horizon.
+    /// Whether the episode reached its horizon.
     pub fn completed(&self) -> bool {
-        self.outcome == Outcome::Completed.to_string()
+        self.outcome == Outcome::Completed
     }
 }
 
-/// Ten significant digits: more than any result has, and the same in a file and in memory. What is not finite stays so.
+/// Rounds to ten significant digits, so that a value is the same in a file and in memory. Values that are not finite are returned
+/// unchanged.
 fn rounded(value: f64) -> f64 {
     format!("{value:.9e}").parse().unwrap_or(value)
 }
 
 impl CellResult {
-    /// One that did not come to its end.
+    /// Result of a cell that did not finish, with the reason.
     pub fn failed(cell: &Cell, reason: impl Into<String>) -> Self {
         let version = env!("CARGO_PKG_VERSION").into();
         CellResult {
@@ -184,23 +187,23 @@ impl CellResult {
         }
     }
 
-    /// As it is written, and as it will be read: the same bytes wherever the cell ran. One with a number that is not finite cannot be: its
-    /// cell has failed.
-    pub fn written(&self) -> (String, CellResult) {
-        let text = serde_json::to_string(self).unwrap_or_default();
+    /// The result as JSON and as read back from that JSON: the same bytes wherever the cell ran. A result with a number that is not finite
+    /// cannot be written; its cell counts as failed.
+    pub fn written(&self) -> Result<(String, CellResult), StoreError> {
+        let text = encoded("the result of a cell", self)?;
         if let Ok(read) = serde_json::from_str(&text) {
-            return (text, read);
+            return Ok((text, read));
         }
         let failed = CellResult::failed(&self.cell, "a number in its result is not finite");
-        (serde_json::to_string(&failed).unwrap_or_default(), failed)
+        Ok((encoded("the result of a cell", &failed)?, failed))
     }
 
-    /// Cost of the last episode, if the cell came to its end.
+    /// Cost of the last episode; `None` if the cell failed.
     pub fn final_cost(&self) -> Option<f64> {
         self.last().map(|row| row.cost)
     }
 
-    /// The last episode, if the cell came to its end.
+    /// The last episode; `None` if the cell failed.
     pub fn last(&self) -> Option<&EpisodeRow> {
         self.episodes.last().filter(|_| self.failure.is_none())
     }
@@ -210,39 +213,39 @@ impl CellResult {
         self.last().is_some_and(|row| !row.completed())
     }
 
-    /// Σ rₙ over all episodes, the exploratory one left out: it is the same for everybody.
+    /// Cumulative regret Σ rₙ without the exploratory episode 0, which is the same for all strategies.
     pub fn cumulative_regret(&self) -> f64 {
         self.episodes.iter().filter(|row| row.episode > 0).map(|row| row.regret).sum()
     }
 
-    /// The first of the episodes that are all within `share` of the optimum, to the last.
+    /// First episode from which all episodes to the last cost at most `1 + share` times the optimum.
     pub fn stays_within(&self, share: f64) -> Option<usize> {
         let limit = share * self.known?.continuous.abs();
         let near = |row: &&EpisodeRow| row.regret <= limit && row.completed();
         self.episodes.iter().rev().take_while(near).last().map(|row| row.episode)
     }
 
-    /// Measurements of all episodes before this one: what its plan was made from.
+    /// Number of measurements taken in all episodes before `episode`, which are the data its plan is based on.
     pub fn measurements_before(&self, episode: usize) -> usize {
         self.episodes.iter().filter(|row| row.episode < episode).map(|row| row.measured).sum()
     }
 }
 
-/// A cell whose settings are known to make sense.
+/// A cell whose settings have been validated.
 #[derive(Clone)]
 pub struct Prepared {
-    /// The system.
-    pub benchmark: Benchmark,
-    /// The complete settings.
+    /// The system with its equations.
+    pub benchmark: KnownSystem,
+    /// The complete settings of the run.
     pub settings: Settings,
 }
 
 impl Cell {
-    /// Checks everything that can be checked without computing.
-    pub fn prepare(&self) -> Result<Prepared, Mistake> {
+    /// Validates everything that can be validated without computing.
+    pub fn prepare(&self) -> Result<Prepared, UserError> {
         let benchmark = Benchmark::find(&self.system).map_err(|error| unknown_system(&error.name))?;
         if !["default", "reference"].contains(&self.settings.as_str()) {
-            return Err(Mistake::new(format!("no settings '{}'", self.settings))
+            return Err(UserError::new(format!("no settings '{}'", self.settings))
                 .hint("the settings of a cell are 'default' or 'reference'"));
         }
         let mut config = Config::new(&benchmark)?;
@@ -252,35 +255,36 @@ impl Cell {
         }
         let settings = config.settings;
         Trial::new(&benchmark, settings.clone(), self.seed, 0.0)
-            .map_err(|error| Mistake::new(error.to_string()).detail("system", &*benchmark.name))?;
+            .map_err(|error| UserError::new(error.to_string()).detail("system", &*benchmark.name))?;
         Ok(Prepared { benchmark, settings })
     }
 
-    /// A name that no other cell has, for a file.
+    /// Unique name of the cell, usable as a file name.
     pub fn id(&self) -> String {
-        let text = serde_json::to_string(self).unwrap_or_default();
-        // FNV-1a: short, and the same everywhere.
+        // Plain data always serializes to JSON; if it did not, the debug representation would distinguish cells as well.
+        let text = serde_json::to_string(self).unwrap_or_else(|_| format!("{self:?}"));
+        // FNV-1a hash: short and platform-independent.
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         format!("{}-{}-{hash:016x}", self.system, self.seed)
     }
 
-    /// What is special about it, in a few words: everything but the system and the seed.
+    /// Short description of the cell's settings: everything except the system and the seed.
     pub fn variant(&self) -> String {
-        let mut words = Vec::new();
+        let mut parts = Vec::new();
         if self.settings != "default" {
-            words.push(format!("{} settings", self.settings));
+            parts.push(format!("{} settings", self.settings));
         }
         for (path, value) in &self.set {
-            words.push(match (path.as_str(), value) {
+            parts.push(match (path.as_str(), value) {
                 ("strategy" | "explore", toml::Value::String(name)) => name.replace('-', " "),
                 ("measurements", value) => format!("M = {value}"),
                 (path, toml::Value::String(word)) => format!("{path} {word}"),
                 (path, value) => format!("{path} = {value}"),
             });
         }
-        if words.is_empty() { "as shipped".into() } else { words.join(", ") }
+        if parts.is_empty() { "as shipped".into() } else { parts.join(", ") }
     }
 }
 
@@ -290,24 +294,23 @@ impl std::fmt::Display for Cell {
     }
 }
 
-/// Nobody knows this system; the nearest name is.
-pub fn unknown_system(name: &str) -> Mistake {
-    let known = Benchmark::all();
-    let names = known.iter().flat_map(|b| [&*b.name].into_iter().chain(b.aliases.iter().copied()));
-    Mistake::new(format!("no system '{name}'")).suggest(name, names, "ocorl list")
+/// Error for an unknown system name; suggests the nearest known name.
+pub fn unknown_system(name: &str) -> UserError {
+    let names = BENCHMARKS.iter().flat_map(|b| [b.name].into_iter().chain(b.aliases.iter().copied()));
+    UserError::new(format!("no system '{name}'")).suggest(name, names, Catalogue::Systems)
 }
 
-/// What several cells share, once it is computed.
+/// A value shared by several cells, computed once.
 type Shared = Arc<OnceLock<Result<Known, String>>>;
 
-/// Runs cells, and remembers what they share: the known-model costs of each system.
+/// Runs cells and caches the reference costs (known dynamics) of each system, which cells share.
 #[derive(Default)]
-pub struct Laboratory {
+pub struct CellRunner {
     known: Mutex<HashMap<String, Shared>>,
 }
 
-impl Laboratory {
-    /// Runs one cell. `cancel` ends it at the next chance; `watch` is told of every episode.
+impl CellRunner {
+    /// Runs one cell. `cancel` stops it at the next check; `watch` is called after every episode.
     pub fn run(
         &self,
         cell: &Cell,
@@ -326,20 +329,20 @@ impl Laboratory {
         watch: &mut dyn FnMut(&EpisodeRow),
     ) -> Result<(), String> {
         let cell = result.cell.clone();
-        let Prepared { benchmark, settings } = cell.prepare().map_err(|mistake| mistake.to_string())?;
-        let (scale, known) = (benchmark.table_scale(), self.known(&benchmark, &settings)?);
+        let Prepared { benchmark, settings } = cell.prepare().map_err(|error| error.to_string())?;
+        let (units, known) = (benchmark.table_units(), self.known(&benchmark, &settings)?);
+        let (optimum, known) = (known.continuous, known.printed(units));
         result.known = Some(known);
-        let optimum = known.continuous / scale;
         let trial =
             Trial::new(&benchmark, settings, cell.seed, optimum).map_err(|error| error.to_string())?;
         let mut trial = trial.cancelled_by(cancel.clone());
         while let Some(episode) = trial.next_episode(&mut ()) {
-            if cancel.load(Ordering::Relaxed) {
-                return Err("cancelled".into());
-            }
-            let row = EpisodeRow::new(&episode.record, scale);
+            let row = EpisodeRow::new(&episode.record, units);
             watch(&row);
             result.episodes.push(row);
+        }
+        if cancel.load(Ordering::Relaxed) {
+            return Err("cancelled".into());
         }
         let completed = result.episodes.iter().filter(|row| row.completed()).map(|row| row.cost);
         if let Some(corrected) = known.corrected_by(completed) {
@@ -351,13 +354,13 @@ impl Laboratory {
         Ok(())
     }
 
-    /// Computed by the first who asks; others wait for it.
-    fn known(&self, benchmark: &Benchmark, settings: &Settings) -> Result<Known, String> {
+    /// Reference costs of a system: computed by the first caller, while other callers wait.
+    fn known(&self, benchmark: &KnownSystem, settings: &Settings) -> Result<Known, String> {
         let mut key = benchmark.name.to_string();
         let _ = write!(key, " {:?} {:?}", settings.initial_states, settings.holds(settings.episodes - 1));
         let entry = match self.known.lock() {
             Ok(mut all) => all.entry(key).or_default().clone(),
-            // Whoever held the lock panicked; what it guards is a map of finished values.
+            // The thread that held the lock panicked; the map holds finished values only, so it remains valid.
             Err(poisoned) => poisoned.into_inner().entry(key).or_default().clone(),
         };
         entry.get_or_init(|| Known::of(benchmark, settings).map_err(|error| error.to_string())).clone()

@@ -1,5 +1,5 @@
-//! The paper's claims, each beside what the results say: a verdict, and the numbers it rests on. Comparators are exact: the optimum and the
-//! optimal zero-order hold of the known system, not those the paper prints.
+//! The paper's claims, each with a verdict and the numbers that support it, computed from the results of the studies. The comparators are
+//! the exact optimum and the optimal zero-order hold of the known system, not the values the paper prints.
 
 use crate::known::Known;
 use crate::progress::{Progress, mean_cumulative_regret, measurements_until_within};
@@ -13,15 +13,15 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What is near the optimum: 1 %.
+/// Relative distance to the optimum that counts as near: 1 %.
 pub(crate) const NEAR: f64 = 0.01;
-/// A hold that is nearer to the optimum than this, in percent, is as good as continuous control.
+/// A zero-order hold within this many percent of the optimum counts as equal to continuous control.
 const AS_GOOD: f64 = 0.01;
 
-/// Episodes from which on one can speak of growth.
+/// Minimum number of episodes for an estimate of regret growth.
 const FEWEST: usize = 3;
 
-/// How often something must be so.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Holds,
@@ -30,7 +30,7 @@ enum Verdict {
 }
 
 impl Verdict {
-    /// Holds in all cases, in more than half of them, or not.
+    /// `yes` of `all` cases agree: the claim holds in all of them, with exceptions (more than half), or not.
     fn of(yes: usize, all: usize) -> Self {
         match (yes, all) {
             (yes, all) if yes == all => Verdict::Holds,
@@ -39,7 +39,7 @@ impl Verdict {
         }
     }
 
-    /// Holds if it is so in all cases; with exceptions if more often than the opposite, ties aside.
+    /// Verdict of pairwise comparisons: the claim holds if all agree; with exceptions if more agree than disagree, ties aside.
     fn of_duels(yes: usize, no: usize, all: usize) -> Self {
         match (yes, no) {
             (yes, _) if yes == all => Verdict::Holds,
@@ -48,7 +48,7 @@ impl Verdict {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
             Verdict::WithExceptions => "holds with exceptions",
@@ -57,14 +57,14 @@ impl Verdict {
     }
 }
 
-/// A claim with its verdict and what that rests on.
+/// A claim, its verdict, and the numbers that support the verdict.
 struct Claim {
     statement: &'static str,
     verdict: Verdict,
     evidence: String,
 }
 
-/// The claims for which there are results, as a list; empty if there are none.
+/// The claims for which there are results, as a Markdown list; empty without results.
 pub fn claims(studies: &BTreeMap<String, Studied>) -> String {
     let of = |name: &str| studies.get(name).map(|studied| &studied.results);
     let table = of("table1").map(|results| (results, Table1::new(results)));
@@ -84,12 +84,12 @@ pub fn claims(studies: &BTreeMap<String, Studied>) -> String {
          optimum and the optimal zero-order hold of the known system.",
     );
     let item = |claim: &Claim| {
-        bullet(&format!("**{}: {}.** {}", claim.statement, claim.verdict.words(), claim.evidence))
+        bullet(&format!("**{}: {}.** {}", claim.statement, claim.verdict.text(), claim.evidence))
     };
     format!("{intro}\n{}", found.iter().map(item).collect::<String>())
 }
 
-/// (i) Against the optimal zero-order hold: a system counts where every strategy is below it.
+/// Claim (i), comparison with the optimal zero-order hold: a system counts if every strategy costs less.
 fn against_holds(results: &Results, table: &Table1) -> Option<Claim> {
     let rows: Vec<(&Row, Known)> = table
         .rows
@@ -100,11 +100,13 @@ fn against_holds(results: &Results, table: &Table1) -> Option<Claim> {
     if rows.is_empty() {
         return None;
     }
-    let below = |limit: fn(&Known) -> f64| {
-        rows.iter().filter(|(row, known)| learned(row).all(|l| l.mean() < limit(known))).count()
+    let below = |limit: fn(&Known) -> Option<f64>| {
+        rows.iter()
+            .filter(|(row, known)| limit(known).is_some_and(|limit| learned(row).all(|l| l.mean() < limit)))
+            .count()
     };
-    let (yes, printed, all) = (below(|k| k.held), below(|k| k.held_as_printed), rows.len());
-    // How far below the hold, in percent of the optimum.
+    let (yes, printed, all) = (below(|k| Some(k.held)), below(|k| k.held_as_printed), rows.len());
+    // Margins below the hold, in percent of the optimum.
     let mut margins: Vec<(f64, &Row)> = Vec::new();
     let mut exceptions = Vec::new();
     for (row, known) in &rows {
@@ -146,7 +148,7 @@ fn against_holds(results: &Results, table: &Table1) -> Option<Claim> {
     Some(Claim { statement, verdict: Verdict::of(yes, all), evidence })
 }
 
-/// Why a system is not below its hold; `best` is how far the best strategy is, in percent of the optimum.
+/// Explanation why a system is not below its hold; `best` is the best strategy's margin in percent of the optimum.
 fn exception_to_holds(row: &Row, known: &Known, best: f64) -> String {
     let hold = known.percent_above(known.held);
     let ends = match best {
@@ -167,7 +169,7 @@ fn exception_to_holds(row: &Row, known: &Known, best: f64) -> String {
     )
 }
 
-/// (ii) Both adaptive strategies against equidistant measurements.
+/// Claim (ii), both adaptive strategies compared with equidistant measurements.
 fn adaptive(table: &Table1) -> Option<Claim> {
     let rows: Vec<(&Row, Known)> = table
         .rows
@@ -220,7 +222,7 @@ fn adaptive(table: &Table1) -> Option<Claim> {
     (all > 0).then_some(Claim { statement, verdict: Verdict::of(yes, all), evidence })
 }
 
-/// The places of the strategies in [`STRATEGIES`].
+/// Indices of the strategies in [`STRATEGIES`].
 const DISTANCE: usize = 0;
 const DETERMINANT: usize = 1;
 const EQUIDISTANT: usize = 2;
@@ -231,7 +233,7 @@ fn clearly_below(a: &Learned, b: &Learned) -> bool {
     b.mean() - a.mean() > 2.0 * (variance(&a.costs) + variance(&b.costs)).sqrt()
 }
 
-/// (iii) Optimistic planning against planning with the mean model, by cumulative regret.
+/// Claim (iii), optimistic planning compared with planning on the mean model, by cumulative regret.
 fn optimism(hard: Option<&Results>, usual: Option<&Results>) -> Option<Claim> {
     let (hard, usual) = (hard.map_or(Vec::new(), duels), usual.map_or(Vec::new(), duels));
     let won = |duels: &[Duel]| duels.iter().filter(|duel| duel.regret.0 < duel.regret.1).count();
@@ -271,7 +273,7 @@ fn optimism(hard: Option<&Results>, usual: Option<&Results>) -> Option<Claim> {
     (all > 0).then(|| Claim { statement, verdict: Verdict::of(yes, all), evidence: evidence.join(" ") })
 }
 
-/// Optimistic and mean planning, all else equal: median and mean cumulative regret and mean final cost of both.
+/// Optimistic and mean planning under equal conditions: median and mean cumulative regret and mean final cost of each.
 struct Duel {
     name: String,
     regret: (f64, f64),
@@ -307,7 +309,7 @@ fn duels(results: &Results) -> Vec<Duel> {
     found
 }
 
-/// (iv) The cost goes to the optimum: sublinear regret, and a last stretch near the optimum.
+/// Claim (iv), convergence to the optimum: sublinear regret, and final episodes near the optimum.
 fn convergence(results: &Results) -> Option<Claim> {
     let (mut exponents, mut lasts) = (Vec::new(), Vec::new());
     let (mut yes, mut near, mut sublinear) = (0, 0, 0);
@@ -317,7 +319,7 @@ fn convergence(results: &Results) -> Option<Claim> {
         if regret.len() < FEWEST {
             continue;
         }
-        // None where the regret is not positive: then there is nothing that grows.
+        // `None` if the regret is not positive: then no growth can be estimated.
         let exponent = growth_exponent(&regret);
         let last = known.percent_above(progress.last_five_cost);
         let (is_sublinear, is_near) = (exponent.is_none_or(|a| a < 1.0), last <= 100.0 * NEAR);
@@ -352,7 +354,7 @@ fn convergence(results: &Results) -> Option<Claim> {
     Some(Claim { statement, verdict: Verdict::of(yes, all), evidence })
 }
 
-/// (v) Adaptive strategies need fewer measurements than equidistant ones: in all if that was studied, else per episode.
+/// Claim (v), adaptive strategies need fewer measurements than equidistant ones: in total if that was studied, otherwise per episode.
 fn fewer_measurements(totals: Option<&Results>, per_episode: Option<&Results>) -> Option<Claim> {
     let total = totals.map_or(Vec::new(), |results| needs(results, least_total));
     let each = per_episode.map_or(Vec::new(), |results| needs(results, least_per_episode));
@@ -362,7 +364,7 @@ fn fewer_measurements(totals: Option<&Results>, per_episode: Option<&Results>) -
             "Until all episodes are within 1 % of the optimum, with the best number per episode, max determinant takes {} measurements in all than \
              equidistant measurements ({}).",
             counted(&total),
-            words(&total)
+            needs_text(&total)
         ));
         let left_out = totals.map_or(Vec::new(), nothing_to_learn);
         if !left_out.is_empty() {
@@ -377,7 +379,7 @@ fn fewer_measurements(totals: Option<&Results>, per_episode: Option<&Results>) -
             "To end within 1 % of the optimum (mean over the seeds), max determinant needs {} measurements per episode than equidistant \
              measurements ({}).",
             counted(&each),
-            words(&each)
+            needs_text(&each)
         ));
     }
     let ruling = if total.is_empty() { &each } else { &total };
@@ -388,7 +390,7 @@ fn fewer_measurements(totals: Option<&Results>, per_episode: Option<&Results>) -
     (all > 0).then(|| Claim { statement, verdict, evidence: evidence.join(" ") })
 }
 
-/// What a system needs with max determinant and with equidistant measurements; infinite if nothing was enough.
+/// Measurements that a system needs with max determinant and with equidistant measurements; infinite if no tested number suffices.
 struct Need {
     system: String,
     adaptive: f64,
@@ -412,7 +414,7 @@ fn needs(results: &Results, least: fn(&[&Group<'_>]) -> f64) -> Vec<Need> {
     results.systems().iter().filter_map(need).filter(|need| !left_out.contains(&need.system)).collect()
 }
 
-/// The systems on which the first episode, which is not planned, is near the optimum already.
+/// Systems whose exploratory episode, which is not planned, is already near the optimum.
 fn nothing_to_learn(results: &Results) -> Vec<String> {
     let near = |system: &&&str| {
         let runs = results.cells.iter().filter(|cell| cell.cell.system == **system);
@@ -430,7 +432,7 @@ fn least_total(groups: &[&Group<'_>]) -> f64 {
     groups.iter().filter_map(|g| measurements_until_within(g, NEAR)).fold(f64::INFINITY, f64::min)
 }
 
-/// The least M whose mean final cost, and that of every greater M, is near the optimum.
+/// The smallest M (measurements per episode) such that the mean final cost for it and for every larger M is near the optimum.
 fn least_per_episode(groups: &[&Group<'_>]) -> f64 {
     let mut by_count: Vec<(f64, bool)> = groups
         .iter()
@@ -440,7 +442,8 @@ fn least_per_episode(groups: &[&Group<'_>]) -> f64 {
     by_count.iter().take_while(|(_, near)| *near).last().map_or(f64::INFINITY, |(count, _)| *count)
 }
 
-/// On how many systems max determinant needs fewer, as many, and more. Where neither strategy gets there, there is nothing to compare.
+/// Number of systems on which max determinant needs fewer, equally many, and more measurements. A system on which neither strategy gets
+/// near the optimum is not counted.
 fn compared(needs: &[Need]) -> (usize, usize, usize) {
     let count = |order: Ordering| {
         let comparable = needs.iter().filter(|n| n.adaptive.is_finite() || n.equidistant.is_finite());
@@ -449,7 +452,7 @@ fn compared(needs: &[Need]) -> (usize, usize, usize) {
     (count(Ordering::Less), count(Ordering::Equal), count(Ordering::Greater))
 }
 
-/// "fewer (on 5 of 9 systems), as many (on 3) or more (on 1)"
+/// Formats the comparison: "fewer (on 5 of 9 systems), as many (on 3) or more (on 1)".
 fn counted(needs: &[Need]) -> String {
     let (fewer, equal, more) = compared(needs);
     format!(
@@ -458,8 +461,8 @@ fn counted(needs: &[Need]) -> String {
     )
 }
 
-/// "Pendulum 6 against 10, …"
-fn words(needs: &[Need]) -> String {
+/// Formats the needs of each system: "Pendulum 6 against 10, …".
+fn needs_text(needs: &[Need]) -> String {
     let number = |n: f64| if n.is_finite() { format!("{n:.0}") } else { "never".into() };
     let each = |need: &Need| {
         format!("{} {} against {}", need.system, number(need.adaptive), number(need.equidistant))
@@ -467,7 +470,7 @@ fn words(needs: &[Need]) -> String {
     listed(&needs.iter().map(each).collect::<Vec<_>>())
 }
 
-/// The strategies of a row that have results.
+/// Strategies of a row that have results.
 fn learned(row: &Row) -> impl Iterator<Item = &Learned> {
     row.learned.iter().filter(|learned| !learned.costs.is_empty())
 }
@@ -489,7 +492,7 @@ mod tests {
         Studied { results: Results { cells }, about: None, timings: BTreeMap::new() }
     }
 
-    /// A run of this strategy whose last episodes all cost the same, after one that cost 40.
+    /// A run of a strategy whose first episode costs 40 and whose later episodes all cost `cost`.
     fn learned(system: &str, strategy: &str, seed: u64, cost: f64) -> CellResult {
         let episodes = [
             (300.0, DONE),
@@ -515,18 +518,18 @@ mod tests {
         [("table1".to_owned(), study(cells))].into()
     }
 
-    /// As one line.
+    /// All claims in one line.
     fn said(studies: &BTreeMap<String, Studied>) -> String {
         claims(studies).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn verdicts_go_by_the_share_of_cases() {
-        let words = [(3, 3), (2, 3), (1, 2), (0, 3)].map(|(yes, all)| Verdict::of(yes, all).words());
-        assert_eq!(words, ["holds", "holds with exceptions", "does not hold", "does not hold"]);
-        let words = [(3, 0, 3), (1, 0, 3), (1, 1, 3), (0, 0, 3)]
-            .map(|(yes, no, all)| Verdict::of_duels(yes, no, all).words());
-        assert_eq!(words, ["holds", "holds with exceptions", "does not hold", "does not hold"]);
+        let texts = [(3, 3), (2, 3), (1, 2), (0, 3)].map(|(yes, all)| Verdict::of(yes, all).text());
+        assert_eq!(texts, ["holds", "holds with exceptions", "does not hold", "does not hold"]);
+        let texts = [(3, 0, 3), (1, 0, 3), (1, 1, 3), (0, 0, 3)]
+            .map(|(yes, no, all)| Verdict::of_duels(yes, no, all).text());
+        assert_eq!(texts, ["holds", "holds with exceptions", "does not hold", "does not hold"]);
     }
 
     #[test]
@@ -534,7 +537,7 @@ mod tests {
         let text = said(&table([20.1, 20.1, 20.2], [20.1, 20.1, 20.2]));
         assert!(text.contains("with known dynamics: holds.** The mean final cost is below"), "{text}");
         assert!(text.contains("on 2 of 2 systems with every measurement strategy (6 of 6 pairs"), "{text}");
-        // 20.5 - 20.2005 and 20.5 - 20.1005 of 20.
+        // The margins are 20.5 − 20.2005 and 20.5 − 20.1005, relative to 20.
         assert!(text.contains("by 1.50 % (Glucose in blood) to 2.00 % (Pendulum)"), "{text}");
         assert!(!text.contains("Exception"), "{text}");
 
@@ -585,7 +588,7 @@ mod tests {
             text.contains("Exceptions: Glucose in blood, max kernel distance (+1.50 % against +1.00 %)."),
             "{text}"
         );
-        // Equal regret on the way, less in every later episode.
+        // Equal regret in the first episodes, less in every later one.
         assert!(text.contains("regret of max determinant is the lower one on 2 of 2"), "{text}");
     }
 
@@ -626,7 +629,7 @@ mod tests {
 
     #[test]
     fn measurements_are_counted_until_the_cost_stays_near() {
-        // Two measurements per episode: within 1 % from episode 1, 2 or never.
+        // Two measurements per episode: near the optimum from episode 1, from episode 2, or never.
         let with = |strategy: &str, count: &str, costs: [(f64, &str); 3]| {
             run("pendulum", &[("strategy", strategy), ("measurements", count)], 0, &costs)
         };
@@ -649,7 +652,7 @@ mod tests {
         );
         assert!(said(cells(never)).contains("holds.**") && said(cells(never)).contains("2 against never"));
         assert!(said(cells(soon)).contains("does not hold.** Until all episodes"), "as many are not fewer");
-        // A system whose excitation is near the optimum says nothing.
+        // A system whose exploratory episode is near the optimum gives no information about measurements.
         let mut more = cells(late);
         let trivial = [(20.1, DONE), (20.1, DONE), (20.1, DONE)];
         for strategy in ["max-determinant", "equidistant"] {

@@ -1,19 +1,19 @@
-//! What time it is: written beside what happened, never used to decide anything.
+//! Wall-clock time as text. It is recorded beside results and never influences a computation.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Today's date (UTC), as 2026-11-16.
+/// Today's date (UTC), formatted as 2026-11-16.
 pub fn today() -> String {
     date(seconds() / 86_400)
 }
 
-/// This moment (UTC), as 2026-11-16T14:02:11Z.
+/// The present time (UTC), formatted as 2026-11-16T14:02:11Z.
 pub fn now() -> String {
     let exactly = now_exactly();
     format!("{}Z", &exactly[..exactly.len() - ".250Z".len()])
 }
 
-/// This moment (UTC) to the millisecond, as 2026-11-16T14:02:11.250Z.
+/// The present time (UTC) with milliseconds, formatted as 2026-11-16T14:02:11.250Z.
 pub fn now_exactly() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (day, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
@@ -25,7 +25,7 @@ fn seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// The date `days` after 1 January 1970.
+/// Calendar date that lies `days` days after 1 January 1970.
 fn date(mut days: u64) -> String {
     let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;

@@ -1,8 +1,9 @@
-//! The settings of a run: defaults, then a file, then options; every key is known, every change remembered.
+//! The settings of a run, merged from defaults, a settings file and single options. Unknown keys are errors; the set of changed settings is
+//! kept for display.
 
-use crate::mistake::{Mistake, Place, nearest};
+use crate::user_error::{Catalogue, Hint, Place, UserError, nearest};
 use ocorl::learn::{Settings, Strategy, Time};
-use ocorl::system::Benchmark;
+use ocorl::system::KnownSystem;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,7 +11,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-/// The shipped files: system, ours, as the authors' program.
+/// Shipped settings files: system name, default settings, settings of the paper's authors.
 const SHIPPED: [(&str, &str, &str); 9] = {
     macro_rules! files {
         ($($name:literal),*) => { [$((
@@ -32,20 +33,20 @@ const SHIPPED: [(&str, &str, &str); 9] = {
     ]
 };
 
-/// The effective settings of a run, and which of them were set.
+/// The effective settings of a run and the paths that were set explicitly.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What holds now.
+    /// Effective settings.
     pub settings: Settings,
     system: String,
-    /// Whether files of settings come with the program.
+    /// Whether the system has settings files shipped with the program.
     shipped: bool,
     document: Table,
     known: Vec<String>,
     set: BTreeSet<String>,
 }
 
-/// One setting that is to be changed, and where that is written.
+/// One changed setting and where the change is written.
 struct Change {
     path: String,
     value: Value,
@@ -53,23 +54,23 @@ struct Change {
 }
 
 impl Config {
-    /// What holds if nothing is said.
-    pub fn new(b: &Benchmark) -> Result<Self, Mistake> {
-        Ok(Config { shipped: true, ..Config::of(&b.name, Settings::for_benchmark(b))? })
+    /// Default settings of a system.
+    pub fn new(b: &KnownSystem) -> Result<Self, UserError> {
+        Ok(Config { shipped: true, ..Config::of(&b.name, Settings::for_system(b))? })
     }
 
-    /// The same for a system that does not come with the program.
-    pub fn of(system: &str, settings: Settings) -> Result<Self, Mistake> {
+    /// Configuration of a system that is not shipped with the program, starting from `settings`.
+    pub fn of(system: &str, settings: Settings) -> Result<Self, UserError> {
         let broken =
-            |error: &dyn std::fmt::Display| Mistake::new(format!("settings without a form: {error}"));
+            |error: &dyn std::fmt::Display| UserError::new(format!("settings cannot be serialized: {error}"));
         let mut known = Vec::new();
         leaves("", &serde_json::to_value(&settings).map_err(|error| broken(&error))?, &mut known);
         let document = Table::try_from(&settings).map_err(|error| broken(&error))?;
         Ok(Config { settings, system: system.into(), shipped: false, document, known, set: BTreeSet::new() })
     }
 
-    /// Takes over `default`, `reference` or a file.
-    pub fn load(&mut self, name: &str) -> Result<(), Mistake> {
+    /// Applies the settings called `default` or `reference`, or those of a TOML file.
+    pub fn load(&mut self, name: &str) -> Result<(), UserError> {
         let shipped = SHIPPED.iter().find(|(system, ..)| self.shipped && *system == self.system);
         match (name, shipped) {
             ("default", Some((system, ours, _))) => {
@@ -80,81 +81,86 @@ impl Config {
                 self.take(theirs, &format!("studies/settings/{system}.reference.toml"))
             }
             ("reference", None) => {
-                Err(Mistake::new(format!("{} has no settings of the paper's authors", self.system))
-                    .hint("only the systems of the paper's Table 1 have; see: ocorl list"))
+                Err(UserError::new(format!("{} has no settings of the paper's authors", self.system))
+                    .hint(Hint::OnlyPaperSystems))
             }
             (path, _) => {
                 let text = std::fs::read_to_string(Path::new(path)).map_err(|error| {
-                    Mistake::new(format!("cannot read '{path}'"))
+                    UserError::new(format!("cannot read '{path}'"))
                         .detail("cause", error.to_string())
-                        .hint("--settings takes default, reference or a TOML file")
+                        .hint(Hint::ChooseSettings)
                 })?;
                 self.take(&text, path)
             }
         }
     }
 
-    /// Takes over a text of settings.
-    fn take(&mut self, text: &str, file: &str) -> Result<(), Mistake> {
+    /// Applies settings given as TOML text; `file` is the name used in errors.
+    fn take(&mut self, text: &str, file: &str) -> Result<(), UserError> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             let place = Place::at(file, text, error.span().map(|span| span.start));
-            Mistake::new(format!("'{file}' is not TOML"))
+            UserError::new(format!("'{file}' is not TOML"))
                 .detail("place", place.to_string())
                 .detail("cause", error.message().split_whitespace().collect::<Vec<_>>().join(" "))
         })?;
         self.take_table(table, &|path: &str| Some(Place::at(file, text, offset(text, path))))
     }
 
-    /// Takes over a table of settings; `place` says where each stands.
+    /// Applies a table of settings; `place` gives the position of each path for errors.
     pub(crate) fn take_table(
         &mut self,
         table: Table,
         place: &dyn Fn(&str) -> Option<Place>,
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), UserError> {
         let mut changes = Vec::new();
         self.flatten("", Value::Table(table), place, &mut changes)?;
         changes.into_iter().try_for_each(|change| self.apply(change))
     }
 
-    /// Takes over PATH=VALUE. What is not a TOML value is a word.
-    pub fn set(&mut self, path: &str, value: &str) -> Result<(), Mistake> {
+    /// Applies one setting given as text. Text that is not a TOML value is taken as a string.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), UserError> {
         self.set_value(path, self::value(value))
     }
 
-    /// Takes over a value at a path.
-    pub fn set_value(&mut self, path: &str, value: Value) -> Result<(), Mistake> {
+    /// Applies a value to the setting at `path`.
+    pub fn set_value(&mut self, path: &str, value: Value) -> Result<(), UserError> {
         let mut changes = Vec::new();
         self.flatten(path, value, &|_| None, &mut changes)?;
         changes.into_iter().try_for_each(|change| self.apply(change))
     }
 
-    /// Whether there is a setting or a section of this name.
+    /// Whether a setting or a section has this name.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.known.iter().any(|known| known.split('.').next() == Some(name))
     }
 
-    /// What follows when all is said. Where controls change is where it is measured: in discrete time, if nobody asked for anything else, by
-    /// the clock.
-    pub fn complete(mut self) -> Result<Self, Mistake> {
+    /// Completes settings that follow from others. In discrete time, measurements are taken where controls change, so the strategy is
+    /// equidistant unless another was set.
+    pub fn complete(mut self) -> Result<Self, UserError> {
         if self.settings.time == Time::Discrete && !self.is_set("strategy") {
             self.set_value("strategy", Value::String(Strategy::Equidistant.name().into()))?;
         }
         Ok(self)
     }
 
-    /// Whether somebody asked for it.
+    /// Name of the system, or the path of its file.
+    pub fn system(&self) -> &str {
+        &self.system
+    }
+
+    /// Whether the setting at `path` was set explicitly.
     pub fn is_set(&self, path: &str) -> bool {
         self.set.contains(path)
     }
 
-    /// The changes in `value`, which stands at `path`; sections are gone through.
+    /// Collects the changes in `value`, found at `path`; descends into sections.
     fn flatten(
         &self,
         path: &str,
         value: Value,
         place: &dyn Fn(&str) -> Option<Place>,
         out: &mut Vec<Change>,
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), UserError> {
         if self.known.iter().any(|known| known == path) {
             out.push(Change { path: path.into(), value, place: place(path) });
             return Ok(());
@@ -168,30 +174,32 @@ impl Config {
             }),
             _ if section(path) => {
                 let inside = self.known.iter().find(|known| known.starts_with(&format!("{path}.")));
-                Err(located(Mistake::new(format!("'{path}' is a section of settings, not one")), place(path))
-                    .hint(format!("as in: {}", inside.map_or("", String::as_str))))
+                Err(located(
+                    UserError::new(format!("'{path}' is a section of settings, not one")),
+                    place(path),
+                )
+                .hint(format!("as in: {}", inside.map_or("", String::as_str))))
             }
             _ => Err(self.unknown(path, place(path))),
         }
     }
 
-    fn unknown(&self, path: &str, place: Option<Place>) -> Mistake {
-        let see = format!("see: ocorl run {} --print-config", self.system);
+    fn unknown(&self, path: &str, place: Option<Place>) -> UserError {
         let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
         let names: Vec<String> = self.known.iter().map(|known| last(known)).collect();
         let whole = nearest(path, self.known.iter().map(String::as_str));
-        // The right name in the wrong section.
+        // The name exists, but in another section.
         let meant = whole.or_else(|| {
             let name = nearest(&last(path), names.iter().map(String::as_str))?;
             self.known.iter().find(|known| last(known) == name).map(String::as_str)
         });
-        located(Mistake::new(format!("no setting '{path}'")), place).hint(match meant {
-            Some(meant) => format!("did you mean '{meant}'? {see}"),
-            None => see,
+        located(UserError::new(format!("no setting '{path}'")), place).hint(Hint::ChooseName {
+            meant: meant.map(Into::into),
+            from: Catalogue::Settings { system: self.system.clone() },
         })
     }
 
-    fn apply(&mut self, change: Change) -> Result<(), Mistake> {
+    fn apply(&mut self, change: Change) -> Result<(), UserError> {
         let mut document = self.document.clone();
         insert(&mut document, &change.path, change.value.clone());
         let settings: Result<Settings, toml::de::Error> = document.clone().try_into();
@@ -203,11 +211,11 @@ impl Config {
             }
             Err(error) => {
                 let (path, cause) = (&change.path, error.message().lines().next().unwrap_or_default());
-                let failure = Mistake::new(format!("setting '{path}' cannot be {}", change.value));
+                let failure = UserError::new(format!("setting '{path}' cannot be {}", change.value));
                 let failure = located(failure, change.place).detail("cause", cause);
                 // "unknown variant `a`, expected one of `b`, `c`"
-                let words: Vec<&str> = cause.split('`').skip(1).step_by(2).collect();
-                Err(match words.split_first().and_then(|(word, all)| nearest(word, all.iter().copied())) {
+                let quoted: Vec<&str> = cause.split('`').skip(1).step_by(2).collect();
+                Err(match quoted.split_first().and_then(|(word, all)| nearest(word, all.iter().copied())) {
                     Some(meant) => failure.hint(format!("did you mean '{meant}'?")),
                     None => failure,
                 })
@@ -215,11 +223,12 @@ impl Config {
         }
     }
 
-    /// The complete settings as TOML, each marked by whether it was set.
-    pub fn text(&self) -> String {
-        let plain = toml::to_string(&self.settings).unwrap_or_default();
+    /// The complete settings as TOML below a comment line, each marked by whether it was set.
+    pub fn text(&self, comment: &str) -> Result<String, UserError> {
+        let plain = toml::to_string(&self.settings)
+            .map_err(|error| UserError::new(format!("settings cannot be serialized: {error}")))?;
         let marked = |path: &str| if self.set.contains(path) { "# set" } else { "# default" };
-        let mut text = format!("# How `ocorl run {}` learns; a file for --settings.\n", self.system);
+        let mut text = format!("# {comment}\n");
         let mut section = String::new();
         let mut written = BTreeSet::new();
         for line in plain.lines() {
@@ -238,10 +247,10 @@ impl Config {
         }
         self.unset(&section, &written, &mut text);
         text.pop();
-        text
+        Ok(text)
     }
 
-    /// Settings of a section that have no value.
+    /// Appends the settings of a section that have no value, as comments.
     fn unset(&self, section: &str, written: &BTreeSet<String>, text: &mut String) {
         let inside = |path: &&String| path.rfind('.').map_or("", |dot| &path[..=dot]) == section;
         while text.ends_with("\n\n") {
@@ -254,13 +263,13 @@ impl Config {
     }
 }
 
-/// A TOML value; what is none is a word.
+/// Parses a TOML value; other text becomes a string.
 pub fn value(text: &str) -> Value {
     let parsed = format!("value = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("value"));
     parsed.unwrap_or_else(|| Value::String(text.into()))
 }
 
-/// The paths of all values in a document, in its order of keys.
+/// Paths of all leaf values of a document, in key order.
 fn leaves(path: &str, value: &Json, out: &mut Vec<String>) {
     match value {
         Json::Object(map) => {
@@ -272,7 +281,7 @@ fn leaves(path: &str, value: &Json, out: &mut Vec<String>) {
     }
 }
 
-/// Puts a value at a path whose sections exist.
+/// Inserts a value at a path whose sections exist.
 fn insert(table: &mut Table, path: &str, value: Value) {
     match path.split_once('.') {
         Some((section, rest)) => {
@@ -286,14 +295,14 @@ fn insert(table: &mut Table, path: &str, value: Value) {
     }
 }
 
-fn located(failure: Mistake, place: Option<Place>) -> Mistake {
+fn located(failure: UserError, place: Option<Place>) -> UserError {
     match place {
         Some(place) => failure.detail("file", place.to_string()),
         None => failure,
     }
 }
 
-/// Where in `text` the last key of `path` stands.
+/// Byte offset of the last key of `path` in `text`.
 pub(crate) fn offset(text: &str, path: &str) -> Option<usize> {
     let table = DeTable::parse(text).ok()?;
     let mut table = table.get_ref();
@@ -312,7 +321,8 @@ pub(crate) fn offset(text: &str, path: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mistake::position;
+    use crate::user_error::position;
+    use ocorl::system::Benchmark;
 
     fn config(system: &str) -> Config {
         Config::new(&Benchmark::find(system).unwrap()).unwrap()
@@ -326,11 +336,12 @@ mod tests {
             ours.settings.validate(&b.task).unwrap();
             let mut theirs = config(&b.name);
             let found = theirs.load("reference");
-            assert_eq!(found.is_ok(), b.published.is_some(), "{}", b.name);
+            assert_eq!(found.is_ok(), b.published().is_some(), "{}", b.name);
             if found.is_ok() {
                 theirs.settings.validate(&b.task).unwrap();
-                assert_eq!(theirs.settings.plan.intervals + 1, b.settings.planner_nodes, "{}", b.name);
-                assert_eq!(theirs.settings.track.nodes, b.settings.tracking_nodes, "{}", b.name);
+                let paper = b.paper().unwrap();
+                assert_eq!(theirs.settings.plan.intervals + 1, paper.planner_nodes, "{}", b.name);
+                assert_eq!(theirs.settings.track.nodes, paper.tracking_nodes, "{}", b.name);
                 assert!(theirs.settings.select.as_reference && theirs.settings.excitation.scale == 1.0);
             }
         }
@@ -344,7 +355,7 @@ mod tests {
         config.set("plan", "{ intervals = 50, random_starts = 1 }").unwrap();
         config.set("excitation.scale", "3").unwrap();
         config.set("initial_states", "[[3.0, 0], [1.5, 0.1]]").unwrap();
-        let text = config.text();
+        let text = config.text("How it learns.").unwrap();
         let mut again = self::config("pendulum");
         again.take(&text, "text").unwrap();
         assert_eq!(again.settings, config.settings);
@@ -358,7 +369,7 @@ mod tests {
         }
         config.set("select.lipschitz", "[1, 2, 3.5]").unwrap();
         assert_eq!(config.settings.select.lipschitz, Some([1.0, 2.0, 3.5]));
-        assert!(!config.text().contains("not set"));
+        assert!(!config.text("").unwrap().contains("not set"));
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! How long cells will take, before any has run.
+//! Estimates the duration of a sweep from reference times and from the cells that have finished.
 
 use crate::cell::Cell;
 use crate::threads::Timing;
 use ocorl::system::Benchmark;
 use std::collections::BTreeMap;
 
-/// Seconds of one processor that a run with the shipped settings took, mean over the strategies of Table 1 (version 0.1.0, 16 November 2026, 2
-/// virtual cores of an AMD EPYC): a first guess, replaced by what is measured here as soon as a cell has ended.
+/// Processor seconds of a run with the shipped settings, mean over the strategies of Table 1 (version 0.1.0, 16 November 2026, 2 virtual
+/// cores of an AMD EPYC). This first estimate is replaced by measured times as soon as a cell has finished.
 const TYPICAL: [(&str, f64); 9] = [
     ("cancer-treatment", 1.0),
     ("glucose-in-blood", 2.1),
@@ -19,17 +19,17 @@ const TYPICAL: [(&str, f64); 9] = [
     ("quadrotor-3d", 109.0),
 ];
 
-/// Of a system nothing is known of.
+/// Estimate in seconds for a system without a reference time.
 const UNKNOWN: f64 = 20.0;
 
-/// Seconds the cells at the places `todo` will take, `jobs` at a time; `timing` tells what finished ones took.
+/// Estimated seconds until the cells with indices `todo` have run, `jobs` at a time; `timing` gives the times of finished cells.
 pub fn remaining(
     cells: &[Cell],
     timing: impl Fn(usize) -> Option<Timing>,
     todo: &[usize],
     jobs: usize,
 ) -> f64 {
-    // Of a system with its settings, and of exactly these settings: seconds and how many cells.
+    // Sums of seconds and numbers of cells: by system and base settings, and by identical settings.
     let (mut kin, mut twins) = (BTreeMap::<_, (f64, f64)>::new(), BTreeMap::<_, (f64, f64)>::new());
     for (i, cell) in cells.iter().enumerate() {
         if let Some(timing) = timing(i) {
@@ -48,26 +48,27 @@ pub fn remaining(
     todo.iter().map(one).sum::<f64>() / jobs.max(1) as f64
 }
 
-/// The system and what its settings start from.
+/// The system and the settings the cell starts from.
 fn broad(cell: &Cell) -> (&str, &str) {
     (&cell.system, &cell.settings)
 }
 
-/// Everything but the seed.
+/// Everything except the seed.
 fn narrow(cell: &Cell) -> String {
     Cell { seed: 0, ..cell.clone() }.id()
 }
 
-/// From the table above; the time of a run grows a little faster than its episodes.
+/// Estimate from the reference times, proportional to the number of episodes.
 fn guess(cell: &Cell) -> f64 {
     let usual =
         TYPICAL.iter().find(|(name, _)| *name == cell.system).map_or(UNKNOWN, |(_, seconds)| *seconds);
-    let Ok(b) = Benchmark::find(&cell.system) else { return usual };
+    let system = Benchmark::find(&cell.system).ok();
+    let Some(paper) = system.and_then(|system| system.paper()) else { return usual };
     let episodes = cell.set.get("episodes").and_then(toml::Value::as_integer);
-    episodes.map_or(usual, |n| usual * n as f64 / b.settings.episodes as f64)
+    episodes.map_or(usual, |n| usual * n as f64 / paper.episodes as f64)
 }
 
-/// Seconds as a person says them.
+/// Formats seconds as a duration for display.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         ..90.0 => format!("{:.0} s", seconds.max(1.0)),
@@ -89,7 +90,7 @@ mod tests {
         let usual = remaining(&cells, |_| None, &all, 1);
         assert!((usual - 4.0 * (2.4 + 6.1)).abs() < 1e-9, "{usual}");
         assert_eq!(remaining(&cells, |_| None, &all, 2), 0.5 * usual);
-        // The first cell took 10 s: its twin will too, and so will the other strategy on this system.
+        // The first cell took 10 s: the same estimate applies to the cell with equal settings and to the other strategy on this system.
         let timing = |i: usize| (i == 0).then_some(Timing { cpu: 1.0, wall: 10.0 });
         assert_eq!(remaining(&cells, timing, &[1], 1), 10.0);
         assert_eq!(remaining(&cells, timing, &[2, 3], 2), 10.0);

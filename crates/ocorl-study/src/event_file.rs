@@ -1,4 +1,4 @@
-//! Event files of TensorBoard: numbers over episodes, for whoever has it open anyway. Written by hand, because a number needs three fields:
+//! Writes TensorBoard event files with scalar values per episode. The writer is implemented here because a scalar needs only three fields:
 //!
 //! ```text
 //! record  = length: u64 | masked CRC-32C of length: u32 | data | masked CRC-32C of data: u32      (little-endian)
@@ -6,7 +6,7 @@
 //! Summary { 1: repeated Value }     Value { 1: tag: string, 2: simple_value: float }
 //! ```
 //!
-//! Data are in the encoding of protocol buffers.
+//! Data are encoded as protocol buffers.
 
 use crate::cell::EpisodeRow;
 use std::fs::{File, OpenOptions};
@@ -14,13 +14,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the names of all files begin with.
+/// Common prefix of event file names.
 const PREFIX: &str = "events.out.tfevents.";
 
-/// What the first record of a file says.
+/// Version string in the first record of a file.
 const VERSION: &[u8] = b"brain.Event:2";
 
-/// An event file that is being written.
+/// An event file open for writing.
 #[derive(Debug)]
 pub struct EventFile {
     file: File,
@@ -28,11 +28,11 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// Begins a new file in `folder`, which is made if it is not there.
+    /// Creates a new file in `folder`, which is created if it does not exist.
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// Returns the error of the file system.
     pub fn create(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let (now, host) = (seconds(), gethostname::gethostname());
@@ -44,11 +44,11 @@ impl EventFile {
         Ok(EventFile { file, path })
     }
 
-    /// Begins a new file in `folder`, in the place of those that are there.
+    /// Creates a new file in `folder` and removes the event files that are there.
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// Returns the error of the file system.
     pub fn replace(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let old: Vec<PathBuf> =
@@ -60,16 +60,16 @@ impl EventFile {
         Ok(new)
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes numbers of one step, each under its name; those that are not finite are left out.
+    /// Writes the scalars of one step, each under its name; values that are not finite are left out.
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// Returns the error of the file system.
     pub fn write(&mut self, step: usize, numbers: &[(&str, f64)]) -> io::Result<()> {
         let now = seconds();
         let finite = numbers.iter().filter(|(_, value)| value.is_finite());
@@ -78,11 +78,11 @@ impl EventFile {
         self.file.flush()
     }
 
-    /// Writes an episode: what [`EpisodeRow`] knows of it.
+    /// Writes the scalars of an episode.
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// Returns the error of the file system.
     pub fn episode(&mut self, row: &EpisodeRow) -> io::Result<()> {
         let mut numbers = vec![
             ("cost", row.cost),
@@ -111,12 +111,12 @@ fn seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
-/// The record every file begins with.
+/// The version record at the beginning of every file.
 fn first_record(wall_time: f64) -> Vec<u8> {
     framed(&[&[0x09], &wall_time.to_le_bytes()[..], &block(3, VERSION)].concat())
 }
 
-/// One number. TensorBoard keeps it in single precision.
+/// A record with one scalar, which TensorBoard stores in single precision.
 fn record(wall_time: f64, step: u64, tag: &str, value: f64) -> Vec<u8> {
     #[expect(clippy::cast_possible_truncation, reason = "the format has no more digits")]
     let simple = (value as f32).to_le_bytes();
@@ -130,12 +130,12 @@ fn framed(data: &[u8]) -> Vec<u8> {
     [&length[..], &masked(&length), data, &masked(data)].concat()
 }
 
-/// A field whose bytes are counted.
+/// A length-delimited field.
 fn block(field: u64, data: &[u8]) -> Vec<u8> {
     [&varint((field << 3) | 2)[..], &varint(data.len() as u64), data].concat()
 }
 
-/// Seven bits a byte, the lowest first.
+/// Variable-length integer: seven bits per byte, lowest bits first.
 fn varint(mut number: u64) -> Vec<u8> {
     let mut out = Vec::new();
     while number > 0x7f {
@@ -146,17 +146,17 @@ fn varint(mut number: u64) -> Vec<u8> {
     out
 }
 
-/// The lowest byte.
+/// The lowest byte of a number.
 fn lowest(number: u64) -> u8 {
     number.to_le_bytes()[0]
 }
 
-/// The checksum as TensorFlow writes it, so that data with checksums inside are no trouble.
+/// The checksum in TensorFlow's masked form, which allows data that contain checksums themselves.
 fn masked(data: &[u8]) -> [u8; 4] {
     crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 
-/// CRC-32C (Castagnoli), bits reversed.
+/// CRC-32C (Castagnoli) with reversed bits.
 fn crc32c(data: &[u8]) -> u32 {
     !data.iter().fold(u32::MAX, |crc, byte| (crc >> 8) ^ TABLE[usize::from(crc.to_le_bytes()[0] ^ byte)])
 }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn records_are_those_that_tensorboard_reads() {
-        // Read back by TensorBoard's own reader, and by one written apart (crates/ocorl-py/tests).
+        // Verified with TensorBoard's own reader and with an independent one (crates/ocorl-py/tests).
         let number = "1b000000000000001a0d9e1309000010c228ced94110ac022a0d0a0b0a04636f7374159a99a141e3674e59";
         assert_eq!(hex(&record(1_731_765_000.25, 300, "cost", 20.2)), number);
         let first = "1800000000000000a37f4b2209000010c228ced9411a0d627261696e2e4576656e743a32f0787449";

@@ -1,14 +1,14 @@
-//! Files that are there whole or not at all.
+//! Atomic file writes: a file is either complete or absent.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file whole or not at all: to a temporary file in the same folder first, then renamed over `path`.
+/// Writes a file atomically: to a temporary file in the same folder first, which is then renamed to `path`.
 ///
 /// # Errors
 ///
-/// What the file system says; then nothing is left behind, and what stood at `path` still stands there.
+/// Returns the error of the file system; then no temporary file remains and the previous file at `path` is unchanged.
 pub fn write_atomically(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
     let (mut file, temporary) = create_beside(path)?;
@@ -19,11 +19,11 @@ pub fn write_atomically(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<(
     })
 }
 
-/// The same for what may be lost: nobody waits for the disk.
+/// Replaces a file atomically without waiting for the disk, for data whose loss in a power failure is acceptable.
 ///
 /// # Errors
 ///
-/// What the file system says; then what stood at `path` still stands there.
+/// Returns the error of the file system; then the previous file at `path` is unchanged.
 pub fn replace(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
     let (mut file, temporary) = create_beside(path)?;
@@ -32,18 +32,19 @@ pub fn replace(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Takes away what [`write_atomically`] left in `folder` because the program was killed. Only for who knows that nobody writes there now.
+/// Removes temporary files that [`write_atomically`] left in `folder` because the program was killed. The caller must know that no other
+/// process is writing there.
 pub fn remove_leftovers(folder: &Path) {
     for path in fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with('.') && name.ends_with(".tmp") {
-            // One that stays does no harm.
+            // A file that cannot be removed does no harm.
             let _ = fs::remove_file(&path);
         }
     }
 }
 
-/// A new file in the folder of `path`, under a name nobody uses.
+/// Creates a new file with a unique name in the folder of `path`.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display())));

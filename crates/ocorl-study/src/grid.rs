@@ -1,4 +1,4 @@
-//! A grid: which cells a sweep has, as a TOML file.
+//! The grid of a sweep: the set of cells, described by a TOML file.
 //!
 //! ```toml
 //! title   = "When to measure"
@@ -20,7 +20,7 @@
 
 use crate::cell::{Cell, unknown_system};
 use crate::files::write_atomically;
-use crate::mistake::{Mistake, Place, nearest};
+use crate::user_error::{Hint, Place, UserError, nearest};
 use ocorl::system::Benchmark;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,38 +28,38 @@ use std::path::Path;
 use std::{fs, io};
 use toml::{Table, Value};
 
-/// Settings by path.
+/// Changed settings by path.
 type Changes = BTreeMap<String, Value>;
 
-/// The grid of a sweep, in its folder.
+/// Name of the grid file in the folder of a sweep.
 const FILE: &str = "grid.json";
 
-/// More cells than this are a mistake.
+/// Maximum number of cells; larger grids are rejected as errors.
 const MOST_CELLS: usize = 100_000;
 
-/// Which cells a sweep has.
+/// The set of cells of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
-    /// For tables and figures.
+    /// Title for tables and figures.
     pub title: String,
-    /// Systems by name.
+    /// Names of the systems.
     pub systems: Vec<String>,
-    /// `default`, `reference`, or both.
+    /// Base settings of the cells: `default`, `reference`, or both.
     pub settings: Vec<String>,
-    /// Seeds.
+    /// Seeds of the runs.
     pub seeds: Vec<u64>,
-    /// Seconds a cell may take.
+    /// Time budget of a cell in seconds.
     pub budget: Option<f64>,
-    /// The same for every cell.
+    /// Settings that are changed in every cell.
     pub set: Changes,
-    /// All combinations of these.
+    /// Settings that vary: cells are made for all combinations of these values.
     pub vary: BTreeMap<String, Vec<Value>>,
-    /// Each of these with every combination.
+    /// Variants: cells are made for each of these changes with every combination.
     pub variants: Vec<Changes>,
 }
 
-/// As written.
+/// The grid as it is written in TOML.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -106,33 +106,34 @@ enum Seeds {
 }
 
 impl Grid {
-    /// Reads a grid and checks every cell of it. `file` is its name in errors; one that ends in `.json` is what a sweep left in its folder.
-    pub fn parse(text: &str, file: &str) -> Result<Self, Mistake> {
+    /// Parses a grid and validates all of its cells. `file` is its name in errors; a name ending in `.json` denotes the grid file that a
+    /// sweep wrote into its folder.
+    pub fn parse(text: &str, file: &str) -> Result<Self, UserError> {
         let left = Path::new(file).extension().is_some_and(|end| end == "json");
         let grid = if left { Self::from_json(text, file)? } else { Self::from_toml(text, file)? };
-        grid.check().map_err(|mistake| mistake.detail("file", file))?;
+        grid.check().map_err(|error| error.detail("file", file))?;
         Ok(grid)
     }
 
-    fn from_json(text: &str, file: &str) -> Result<Self, Mistake> {
+    fn from_json(text: &str, file: &str) -> Result<Self, UserError> {
         serde_json::from_str(text).map_err(|error| {
-            Mistake::new(format!("'{file}' is not a grid that a sweep left"))
+            UserError::new(format!("'{file}' is not a grid that a sweep left"))
                 .detail("cause", error.to_string())
         })
     }
 
-    fn from_toml(text: &str, file: &str) -> Result<Self, Mistake> {
+    fn from_toml(text: &str, file: &str) -> Result<Self, UserError> {
         let written: Written = toml::from_str(text).map_err(|error| {
             let cause = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
             let place = Place::at(file, text, error.span().map(|span| span.start));
-            let mistake = Mistake::new(format!("'{file}' is not a grid"))
+            let error = UserError::new(format!("'{file}' is not a grid"))
                 .detail("place", place.to_string())
                 .detail("cause", &cause);
             // "unknown field `a`, expected one of `b`, `c`"
-            let words: Vec<&str> = cause.split('`').skip(1).step_by(2).collect();
-            match words.split_first().and_then(|(word, all)| nearest(word, all.iter().copied())) {
-                Some(meant) => mistake.hint(format!("did you mean '{meant}'?")),
-                None => mistake.hint("as in: systems = [\"pendulum\"], seeds = 3; see: ocorl sweep --help"),
+            let quoted: Vec<&str> = cause.split('`').skip(1).step_by(2).collect();
+            match quoted.split_first().and_then(|(word, all)| nearest(word, all.iter().copied())) {
+                Some(meant) => error.hint(format!("did you mean '{meant}'?")),
+                None => error.hint(Hint::GridExample),
             }
         })?;
         let systems = match written.systems {
@@ -160,21 +161,23 @@ impl Grid {
         })
     }
 
-    /// Whether every cell could be run, and none is there twice. Call it again after a change.
-    pub fn check(&self) -> Result<(), Mistake> {
+    /// Checks that every cell can be run and that none occurs twice. Call it again after a change.
+    pub fn check(&self) -> Result<(), UserError> {
         if let Some(budget) = self.budget.filter(|b| !(*b > 0.0 && b.is_finite())) {
-            return Err(Mistake::new(format!("budget is {budget}; it must be a positive number of seconds")));
+            return Err(UserError::new(format!(
+                "budget is {budget}; it must be a positive number of seconds"
+            )));
         }
         for name in &self.systems {
             Benchmark::find(name).map_err(|error| unknown_system(&error.name))?;
         }
         let count = self.count();
         if count == 0 {
-            return Err(Mistake::new("the grid has no cells")
+            return Err(UserError::new("the grid has no cells")
                 .hint("it needs at least one system, one seed, and one value of everything it varies"));
         }
         if count > MOST_CELLS {
-            return Err(Mistake::new(format!(
+            return Err(UserError::new(format!(
                 "the grid has {count} cells; more than {MOST_CELLS} are refused"
             )));
         }
@@ -182,37 +185,37 @@ impl Grid {
         let mut seen = BTreeMap::new();
         for cell in &cells {
             if let Some(twice) = seen.insert(cell.id(), cell) {
-                return Err(Mistake::new(format!("the grid has a cell twice: {twice}"))
+                return Err(UserError::new(format!("the grid has a cell twice: {twice}"))
                     .hint("every system, seed and combination may be named once"));
             }
         }
-        // Seeds make no difference to whether settings can be used.
+        // The seed does not influence whether settings are valid.
         let first = self.seeds.first();
         cells.iter().filter(|cell| Some(&cell.seed) == first).try_for_each(|cell| cell.prepare().map(|_| ()))
     }
 
-    /// How many cells there are, without making them.
+    /// Number of cells, without constructing them.
     fn count(&self) -> usize {
         let axes = [self.systems.len(), self.settings.len(), self.seeds.len(), self.variants.len().max(1)];
         axes.into_iter().chain(self.vary.values().map(Vec::len)).fold(1_usize, usize::saturating_mul)
     }
 
-    /// Reads what a sweep left in `folder` while it runs there: its grid. None if nobody left one, or it is not one of ours.
+    /// Reads the grid that a sweep wrote into `folder`; `None` if there is no valid one.
     pub fn left_in(folder: &Path) -> Option<Self> {
         let grid: Grid = serde_json::from_str(&fs::read_to_string(folder.join(FILE)).ok()?).ok()?;
         (1..=MOST_CELLS).contains(&grid.count()).then_some(grid)
     }
 
-    /// Leaves it in `folder`, for whoever watches; what is the same already is not touched.
+    /// Writes the grid into `folder` for observers; an identical file is left unchanged.
     pub fn leave_in(&self, folder: &Path) -> io::Result<()> {
-        let (path, text) = (folder.join(FILE), serde_json::to_string(self).unwrap_or_default() + "\n");
+        let (path, text) = (folder.join(FILE), serde_json::to_string(self)? + "\n");
         match fs::read(&path) {
             Ok(there) if there == text.as_bytes() => Ok(()),
             _ => write_atomically(&path, text.as_bytes()),
         }
     }
 
-    /// All cells: by system, settings, variant, combination, seed.
+    /// All cells, ordered by system, settings, variant, combination, seed.
     pub fn cells(&self) -> Vec<Cell> {
         let mut combinations = vec![self.set.clone()];
         if !self.variants.is_empty() {
@@ -225,7 +228,7 @@ impl Grid {
         }
         let mut cells = Vec::new();
         for system in &self.systems {
-            // An alias is the same system.
+            // An alias denotes the same system.
             let system = Benchmark::find(system).map_or(system.clone(), |b| b.name.into_owned());
             for settings in &self.settings {
                 for set in &combinations {
@@ -240,7 +243,7 @@ impl Grid {
     }
 }
 
-/// Every one of `bases` with every one of `additions`.
+/// All combinations of `bases` and `additions`.
 fn extended(bases: &[Changes], additions: &[Changes]) -> Vec<Changes> {
     let join = |base: &Changes, more: &Changes| {
         let mut joined = base.clone();
@@ -250,7 +253,7 @@ fn extended(bases: &[Changes], additions: &[Changes]) -> Vec<Changes> {
     bases.iter().flat_map(|base| additions.iter().map(move |more| join(base, more))).collect()
 }
 
-/// Sections as paths.
+/// Flattens sections into paths.
 fn flat(table: Table) -> Changes {
     let mut out = Changes::new();
     for (key, value) in table {
@@ -266,7 +269,7 @@ fn flat(table: Table) -> Changes {
     out
 }
 
-/// What is to be varied: a list, or one value.
+/// The values to vary: a list, or a single value.
 fn listed(value: Value) -> Vec<Value> {
     match value {
         Value::Array(values) => values,
@@ -320,7 +323,7 @@ mod tests {
         let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
         assert_eq!(Grid::parse(&text, "sweeps/mine/grid.json").unwrap(), grid);
         assert!(Grid::parse("{", "grid.json").is_err());
-        // One that would fill the memory is none.
+        // A grid that would exhaust the memory is rejected.
         let many = Grid { seeds: vec![0; 60_000], ..grid };
         many.leave_in(folder.path()).unwrap();
         assert_eq!(Grid::left_in(folder.path()), None);
@@ -329,10 +332,10 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_place() {
+    fn errors_are_named_with_their_place() {
         let said = |text: &str| {
-            let mistake = Grid::parse(text, "grid.toml").unwrap_err();
-            (mistake.to_string(), mistake.hint.unwrap_or_default())
+            let error = Grid::parse(text, "grid.toml").unwrap_err();
+            (error.to_string(), error.hint.map(|hint| hint.to_string()).unwrap_or_default())
         };
         for (text, message, hint) in [
             ("systems = \"paper\"\nseds = 2\n", "line 2, column 1", "did you mean 'seeds'?"),

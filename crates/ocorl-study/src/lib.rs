@@ -1,37 +1,39 @@
-//! Studies: what is run, kept and summed up around the mathematics of the `ocorl` crate.
+//! Studies: running, recording and evaluating experiments with the algorithms of the `ocorl` crate.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`config`] | the settings of a run: defaults, shipped files, a file, single values; every mistake with its place |
-//! | [`cell`] | one run as plain data in and plain bytes out |
-//! | [`grid`] | which cells a sweep has |
-//! | [`studies`] | the grids that come with the program |
-//! | [`threads`] | cells on threads: panics, budgets |
-//! | [`sweep`] | a sweep on disk, which goes on after any stop |
-//! | [`results`] | what a sweep gave, as tidy files |
-//! | [`progress`] | learning progress: what the episodes before the last one cost |
+//! | [`config`] | the settings of a run: defaults, shipped files, a file, single values; errors carry their position |
+//! | [`cell`] | one run of a sweep, with plain data in and plain bytes out |
+//! | [`grid`] | the set of cells of a sweep |
+//! | [`studies`] | the grids shipped with the program |
+//! | [`threads`] | runs cells on threads and handles panics and time budgets |
+//! | [`sweep`] | a sweep on disk, which can be resumed after any interruption |
+//! | [`results`] | the results of a sweep as tidy files |
+//! | [`progress`] | learning progress: the costs of all episodes, not only the last |
 //! | [`claims`] | the paper's claims, each with a verdict from the results |
-//! | [`report`] | all studies in words |
-//! | [`table1`] | Table 1 of the paper beside ours |
-//! | [`portrait`] | one run looked at closely, with the model before each episode |
-//! | [`system`] | what is to be learned: a system that comes with the program, or one of somebody's own |
-//! | [`control`] | the controller in real time: budget, fallbacks, limits, watchdog |
-//! | [`export`] | a plan for those who run it without us: JSON, C99 |
-//! | [`plan_file`] | `plan.json`: what leaves for the hardware |
-//! | [`study`] | ask, run, tell: a learner with a memory that survives |
-//! | [`measured`] | files of measurements |
-//! | [`simulated`] | a study of a simulated system, judged by who knows the truth |
-//! | [`rig`] | a pretend laboratory that runs `plan.json` |
-//! | [`trace`] | what was seen of an episode beside what was told of it |
-//! | [`run`] | one run from its first episode to its last, and how it is told |
-//! | [`event_file`] | numbers for TensorBoard |
-//! | [`live`] | what a process at work tells about itself |
-//! | [`price`] | what measuring costs |
-//! | [`store`] | memory that survives: events in SQLite, chained by checksums |
-//! | [`known`] | what is possible with the true model |
-//! | [`estimate`], [`statistics`], [`tidy`], [`files`], [`mistake`] | smaller things |
+//! | [`report`] | a text report of all studies |
+//! | [`table1`] | Table 1 of the paper with the results of this program |
+//! | [`run_snapshot`] | one run in detail, with the model before each episode |
+//! | [`system`] | the system to be learned: shipped with the program, or described by a user's file |
+//! | [`control`] | the real-time controller: time budget, fallback levels, limits, watchdog |
+//! | [`export`] | exports of a plan for other programs: JSON, C99 |
+//! | [`plan_file`] | `plan.json`: the plan of an episode for the hardware |
+//! | [`study`] | a persistent learner with the ask/tell interface |
+//! | [`measured`] | measurement files |
+//! | [`study_loop`] | the episode loop over a study, with live progress |
+//! | [`simulated`] | a study of a simulated system, evaluated against the true dynamics |
+//! | [`planned_episodes`] | a journal of episodes that already have plans |
+//! | [`rig`] | a simulated rig that runs `plan.json` |
+//! | [`trace`] | additional data of an episode: durations, trajectories, controller performance |
+//! | [`run`] | one run from its first episode to its last, and its text output |
+//! | [`event_file`] | scalars for TensorBoard |
+//! | [`live`] | progress of a running process, for observers in other processes |
+//! | [`price`] | prices of episodes and measurements, and the budget |
+//! | [`store`] | persistent storage: an append-only event log in SQLite, chained by checksums |
+//! | [`known`] | reference costs with known dynamics |
+//! | [`estimate`], [`statistics`], [`tidy`], [`files`], [`user_error`] | estimates, statistics, tables, files, user errors |
 //!
-//! Nothing here draws or prints.
+//! Nothing here draws or prints; that is left to the view crate and the front ends.
 
 pub mod cell;
 pub mod claims;
@@ -46,9 +48,8 @@ pub mod grid;
 pub mod known;
 pub mod live;
 pub mod measured;
-pub mod mistake;
 pub mod plan_file;
-pub mod portrait;
+pub mod planned_episodes;
 pub mod price;
 pub mod progress;
 mod prose;
@@ -56,11 +57,13 @@ pub mod report;
 pub mod results;
 pub mod rig;
 pub mod run;
+pub mod run_snapshot;
 pub mod simulated;
 pub mod statistics;
 pub mod store;
 pub mod studies;
 pub mod study;
+pub mod study_loop;
 pub mod sweep;
 pub mod system;
 pub mod table1;
@@ -69,3 +72,4 @@ mod testing;
 pub mod threads;
 pub mod tidy;
 pub mod trace;
+pub mod user_error;

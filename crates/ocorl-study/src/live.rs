@@ -1,74 +1,76 @@
-//! What a process that works on a study tells about itself while it does: one small file, `live.json`, written over and over, removed at the
-//! end. For whoever looks on from another process; nothing depends on it.
+//! Live progress of a process that works on a study: one small file, `live.json`, rewritten periodically and removed at the end. It serves
+//! observers in other processes; no computation depends on it.
 
 use crate::clock::now_exactly;
 use crate::files::replace;
 use crate::plan_file::PlanFile;
 use crate::study::{Study, StudyError};
-use crate::trace::{Health, Trace, Way};
+use crate::trace::{Health, Trace, maybe_path};
 use ocorl::event::{Event, Observer};
-use ocorl::plant::Leg;
-use ocorl::simulate::{Policy, PolicyError};
+use ocorl::plant::{Plant, Rollout, RolloutResult};
+use ocorl::simulate::{Law, Policy, PolicyError, Trajectory};
+use ocorl::system::Dims;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The file.
+/// Name of the file.
 pub const FILE: &str = "live.json";
-/// It is written at most this often.
+/// Minimum time between two writes.
 const OFTEN: Duration = Duration::from_millis(100);
-/// And at least this often, as a sign of life.
+/// Maximum time between two writes, which signals that the process is alive.
 const SELDOM: Duration = Duration::from_secs(1);
-/// Without a sign for so long, nobody is at work any more.
+/// Age of the file after which the process counts as gone.
 pub const STALE: Duration = Duration::from_secs(5);
-/// Most moments of the way so far.
+/// Maximum number of samples of the trajectory so far.
 const MOMENTS: usize = 400;
 
-/// What is being done for an episode.
+/// Phase of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// It is being planned.
+    /// The episode is being planned.
     Planning,
-    /// It is under way.
+    /// The episode is being executed.
     Running,
-    /// It is being learned from.
+    /// The model is being updated with the episode's measurements.
     Learning,
 }
 
-/// What a process at work tells about itself.
+/// Progress of a process that works on a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// Number of the episode.
     pub episode: usize,
-    /// What is done for it.
+    /// Present phase of the episode.
     pub phase: Phase,
-    /// Who.
+    /// Process id.
     pub pid: u32,
-    /// When it said so (UTC).
+    /// Time of the report (UTC).
     pub at: String,
     /// Seconds since the phase began.
     pub since: f64,
-    /// Time in the run, while it is under way.
+    /// Time within the rollout, during execution.
     pub t: Option<f64>,
-    /// How long a run takes.
+    /// Duration of a rollout.
     pub horizon: f64,
-    /// Number of the initial state of the run.
+    /// Index of the initial state of the rollout.
     pub start: Option<usize>,
-    /// The way so far.
-    pub path: Option<Way>,
-    /// Costs of the episodes that are over, as far as this process has seen them.
+    /// The trajectory so far.
+    #[serde(with = "maybe_path")]
+    pub path: Option<Trajectory>,
+    /// Costs of the completed episodes that this process has seen.
     pub costs: Vec<f64>,
 }
 
 impl Live {
-    /// What is told in `folder` now; none if nobody is at work there.
+    /// The progress reported in `folder`; `None` if no process is working there.
     pub fn read(folder: &Path) -> Option<Self> {
         let file = folder.join(FILE);
         let written = std::fs::metadata(&file).ok()?.modified().ok()?;
-        // A clock that was set back makes it fresh, not stale.
+        // If the system clock was set back, the file counts as fresh.
         if SystemTime::now().duration_since(written).unwrap_or_default() > STALE {
             return None;
         }
@@ -76,8 +78,8 @@ impl Live {
     }
 }
 
-/// Tells, on a thread of its own, what it is told.
-pub struct Teller {
+/// Reports progress from a thread of its own.
+pub struct LiveReporter {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -90,14 +92,14 @@ struct Shared {
 
 struct State {
     live: Live,
-    /// When the phase began.
+    /// Time at which the phase began.
     began: Instant,
     changed: bool,
     over: bool,
 }
 
-impl Teller {
-    /// Begins to tell about the study in `folder`. What cannot be written is not told.
+impl LiveReporter {
+    /// Starts reporting progress on the study in `folder`. Write errors are ignored.
     pub fn begin(folder: &Path, horizon: f64) -> Self {
         let live = Live {
             episode: 0,
@@ -115,11 +117,11 @@ impl Teller {
         let (file, state) = (folder.join(FILE), Mutex::new(state));
         let shared = Arc::new(Shared { file, state, ended: Condvar::new() });
         let theirs = shared.clone();
-        let thread = std::thread::Builder::new().name("live".into()).spawn(move || theirs.keep_telling());
-        Teller { shared, thread: thread.ok() }
+        let thread = std::thread::Builder::new().name("live".into()).spawn(move || theirs.keep_reporting());
+        LiveReporter { shared, thread: thread.ok() }
     }
 
-    /// A new phase of an episode.
+    /// Reports a new phase of an episode.
     pub fn phase(&self, episode: usize, phase: Phase) {
         self.shared.change(|state| {
             let Live { costs, pid, horizon, .. } = &state.live;
@@ -130,23 +132,24 @@ impl Teller {
         });
     }
 
-    /// An episode is over.
+    /// Reports the cost of a completed episode.
     pub fn cost(&self, cost: f64) {
         self.shared.change(|state| state.live.costs.extend(cost.is_finite().then_some(cost)));
     }
 
-    /// Where a run is.
+    /// Reports the present time, state and control of a rollout.
     pub fn moment(&self, start: usize, t: f64, x: &[f64], u: &[f64]) {
         self.shared.change(|state| {
             let Live { t: now, start: of, path, .. } = &mut state.live;
             if *of != Some(start) || path.is_none() {
-                (*of, *path) = (Some(start), Some(Way::default()));
+                let dims = Dims { state: x.len(), control: u.len() };
+                (*of, *path) = (Some(start), Some(Trajectory::empty(dims)));
             }
             *now = Some(t);
-            if let Some(way) = path.as_mut().filter(|_| x.iter().chain(u).all(|v| v.is_finite())) {
-                way.push(t, x, u);
-                if way.t.len() > MOMENTS {
-                    way.thin();
+            if let Some(path) = path.as_mut().filter(|_| x.iter().chain(u).all(|v| v.is_finite())) {
+                path.push(t, x, u);
+                if path.len() > MOMENTS {
+                    *path = path.filtered(|i| i.is_multiple_of(2));
                 }
             }
         });
@@ -160,7 +163,7 @@ impl Shared {
         state.changed = true;
     }
 
-    fn keep_telling(&self) {
+    fn keep_reporting(&self) {
         let mut last: Option<Instant> = None;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while !state.over {
@@ -169,8 +172,10 @@ impl Shared {
                 let since = state.began.elapsed().as_secs_f64();
                 let live = Live { at: now_exactly(), since, ..state.live.clone() };
                 drop(state);
-                // Who cannot be heard works on.
-                let _ = replace(&self.file, &serde_json::to_vec(&live).unwrap_or_default());
+                // A failure to report must not stop the work.
+                if let Ok(text) = serde_json::to_vec(&live) {
+                    let _ = replace(&self.file, &text);
+                }
                 last = Some(Instant::now());
                 state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             }
@@ -180,7 +185,7 @@ impl Shared {
     }
 }
 
-impl Drop for Teller {
+impl Drop for LiveReporter {
     fn drop(&mut self) {
         self.shared.change(|state| state.over = true);
         self.shared.ended.notify_all();
@@ -191,66 +196,110 @@ impl Drop for Teller {
     }
 }
 
-/// Tells what an observer hears.
-pub struct Heard<'a> {
-    /// Who tells it on.
-    pub teller: &'a Teller,
-    /// Who hears it too.
+/// An observer that also reports progress.
+pub struct ReportingObserver<'a> {
+    /// The reporter of live progress.
+    pub reporter: &'a LiveReporter,
+    /// The observer that receives all events as well.
     pub observer: &'a mut dyn Observer,
 }
 
-impl Observer for Heard<'_> {
+impl Observer for ReportingObserver<'_> {
     fn observe(&mut self, event: &Event<'_>) {
         match event {
-            Event::EpisodeBegan { episode, .. } => self.teller.phase(*episode, Phase::Planning),
-            Event::Proposed { episode } => self.teller.phase(*episode, Phase::Running),
-            Event::Executed { episode, start: 0, .. } => self.teller.phase(*episode, Phase::Learning),
+            Event::EpisodeBegan { episode, .. } => self.reporter.phase(*episode, Phase::Planning),
+            Event::Proposed { episode } => self.reporter.phase(*episode, Phase::Running),
+            Event::Executed { episode, start: 0, .. } => self.reporter.phase(*episode, Phase::Learning),
             _ => {}
         }
         self.observer.observe(event);
     }
 }
 
-/// Asks `study` for the next episode and tells what is done for that; how long planning took is kept in its trace.
+/// Asks `study` for the next episode and reports the progress of planning; the planning time is kept in the episode's trace.
 pub fn ask(study: &mut Study, observer: &mut dyn Observer) -> Result<Option<Arc<PlanFile>>, StudyError> {
     if study.history().pending().is_some() {
         return study.ask(observer);
     }
     let folder = study.store().folder().to_path_buf();
-    let teller = Teller::begin(&folder, study.system().task.horizon);
+    let reporter = LiveReporter::begin(&folder, study.system().task.horizon);
     let begin = Instant::now();
-    let plan = study.ask(&mut Heard { teller: &teller, observer })?;
+    let plan = study.ask(&mut ReportingObserver { reporter: &reporter, observer })?;
     if let Some(plan) = &plan {
         let planning_seconds = Some(begin.elapsed().as_secs_f64());
-        // Pictures can do without it.
+        // The trace is optional: figures only show less without it.
         let _ = Trace { episode: plan.episode, planning_seconds, ..Trace::default() }.write(&folder);
     }
     Ok(plan)
 }
 
-/// A policy that is looked at while it acts: its moments are told, its updates timed.
-pub(crate) struct Watched {
+/// A plant that is observed while it runs: the present state is reported in `live.json`, and the updates of the policy are timed.
+pub(crate) struct WatchedPlant<P> {
+    /// The plant that runs.
+    pub(crate) plant: P,
+    /// Whether progress is reported at present.
+    pub(crate) watching: bool,
+    reporter: Arc<LiveReporter>,
+    controls: usize,
+    period: f64,
+    seen: Seen,
+}
+
+/// Observations of the rollouts of an episode.
+pub(crate) struct Seen {
+    /// Seconds that the rollouts took.
+    pub(crate) seconds: f64,
+    /// Computation times of the controller's updates.
+    pub(crate) health: Arc<Mutex<Health>>,
+}
+
+impl Seen {
+    fn nothing(period: f64) -> Self {
+        Seen { seconds: 0.0, health: Arc::new(Mutex::new(Health::new(period))) }
+    }
+}
+
+impl<P> WatchedPlant<P> {
+    /// Wraps a plant with `controls` controls whose controller is updated once per `period`.
+    pub(crate) fn new(plant: P, reporter: Arc<LiveReporter>, controls: usize, period: f64) -> Self {
+        WatchedPlant { plant, watching: true, reporter, controls, period, seen: Seen::nothing(period) }
+    }
+
+    /// Observations since the last call.
+    pub(crate) fn seen(&mut self) -> Seen {
+        std::mem::replace(&mut self.seen, Seen::nothing(self.period))
+    }
+}
+
+impl<P: Plant> Plant for WatchedPlant<P> {
+    fn run(&mut self, rollout: &mut Rollout) -> RolloutResult {
+        if !self.watching {
+            return self.plant.run(rollout);
+        }
+        let nothing = Box::new(Law(|_: f64, _: &[f64], _: &mut [f64]| {}));
+        rollout.policy = Box::new(Watched {
+            inner: std::mem::replace(&mut rollout.policy, nothing),
+            reporter: self.reporter.clone(),
+            health: self.seen.health.clone(),
+            start: rollout.start,
+            control: vec![0.0; self.controls],
+            updates: 0,
+        });
+        let begin = Instant::now();
+        let result = self.plant.run(rollout);
+        self.seen.seconds += begin.elapsed().as_secs_f64();
+        result
+    }
+}
+
+/// A policy that reports its states and times its updates.
+struct Watched {
     inner: Box<dyn Policy + Send>,
-    teller: Arc<Teller>,
+    reporter: Arc<LiveReporter>,
     health: Arc<Mutex<Health>>,
     start: usize,
     control: Vec<f64>,
     updates: usize,
-}
-
-impl Watched {
-    /// Looks at the policy of `leg`, which has so many controls; what its updates take is counted in `health`.
-    pub(crate) fn leg(leg: Leg, controls: usize, teller: &Arc<Teller>, health: &Arc<Mutex<Health>>) -> Leg {
-        let watched = Watched {
-            inner: leg.policy,
-            teller: teller.clone(),
-            health: health.clone(),
-            start: leg.start,
-            control: vec![0.0; controls],
-            updates: 0,
-        };
-        Leg { policy: Box::new(watched), ..leg }
-    }
 }
 
 impl Policy for Watched {
@@ -258,13 +307,13 @@ impl Policy for Watched {
         let begin = Instant::now();
         let until = self.inner.prepare(time, state)?;
         let took = begin.elapsed();
-        let updates = self.inner.rungs().map_or(0, |rungs| rungs.iter().sum());
+        let updates = self.inner.level_counts().map_or(0, |counts| counts.iter().sum());
         if updates > self.updates {
             self.updates = updates;
             self.health.lock().unwrap_or_else(PoisonError::into_inner).solved(took);
         }
         self.inner.control(time, state, &mut self.control);
-        self.teller.moment(self.start, time, state, &self.control);
+        self.reporter.moment(self.start, time, state, &self.control);
         Ok(until)
     }
 
@@ -272,8 +321,8 @@ impl Policy for Watched {
         self.inner.control(time, state, out);
     }
 
-    fn rungs(&self) -> Option<[usize; 4]> {
-        self.inner.rungs()
+    fn level_counts(&self) -> Option<[usize; 4]> {
+        self.inner.level_counts()
     }
 }
 
@@ -285,25 +334,25 @@ mod tests {
     fn it_is_told_while_it_lasts() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Live::read(folder.path()), None);
-        let teller = Teller::begin(folder.path(), 10.0);
-        teller.cost(20.2);
-        teller.phase(3, Phase::Running);
+        let reporter = LiveReporter::begin(folder.path(), 10.0);
+        reporter.cost(20.2);
+        reporter.phase(3, Phase::Running);
         for i in 0..1000 {
-            teller.moment(0, f64::from(i), &[1.0, 2.0], &[0.5]);
+            reporter.moment(0, f64::from(i), &[1.0, 2.0], &[0.5]);
         }
         let until = Instant::now() + Duration::from_secs(20);
         let live = loop {
             match Live::read(folder.path()) {
                 Some(live) if live.t == Some(999.0) => break live,
-                _ => assert!(Instant::now() < until, "nothing is told"),
+                _ => assert!(Instant::now() < until, "nothing is reported"),
             }
             std::thread::sleep(Duration::from_millis(10));
         };
         assert_eq!((live.episode, live.phase, live.costs), (3, Phase::Running, vec![20.2]));
-        let way = live.path.unwrap();
-        assert!(way.t.len() <= MOMENTS && way.t.len() > MOMENTS / 4, "{}", way.t.len());
-        assert!(way.t.windows(2).all(|t| t[0] < t[1]));
-        drop(teller);
+        let path = live.path.unwrap();
+        assert!(path.len() <= MOMENTS && path.len() > MOMENTS / 4, "{}", path.len());
+        assert!(path.times.windows(2).all(|t| t[0] < t[1]));
+        drop(reporter);
         assert_eq!(Live::read(folder.path()), None);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -1,82 +1,83 @@
-//! `plan.json`: what leaves for the hardware. Anybody's program can run it:
+//! `plan.json`: the plan of one episode, for the hardware. Any program can execute it:
 //!
 //! ```text
 //! on [t_k, t_{k+1}):   u = clamp(u_k + K_k (x − x̄(t)))          after `valid_for`:   u = safe control
 //! ```
 //!
-//! with x̄(t) the cubic through the two nodes and their slopes. What `ocorl` itself needs to do better than that (the model, for MPC) stands
-//! in `learner`; others need not look at it.
+//! with x̄(t) the cubic Hermite interpolation between two nodes. The data that `ocorl` needs for MPC (the model) are in `learner`; other
+//! programs can ignore them.
 
-use crate::mistake::{Mistake, Place};
-use ocorl::learn::{Intention, Memory, Settings};
+use crate::user_error::{Hint, Place, UserError};
+use ocorl::learn::{Checkpoint, PlannedRollout, Settings};
 use ocorl::linalg::Blocks;
-use ocorl::plan::{Outcome, Plan};
-use ocorl::system::{Bounds, Quantity};
+use ocorl::plan::Plan;
+use ocorl::simulate::Trajectory;
+use ocorl::system::{Bounds, Quantity, RateLimit};
 use serde::{Deserialize, Serialize};
 
-/// The form of the file; a reader of another refuses it.
+/// Format identifier of the file; a reader rejects other formats.
 pub const FORMAT: &str = "ocorl-plan";
-/// Its version.
+/// Version of the format.
 pub const VERSION: u32 = 1;
 
-/// The next episode, as a file.
+/// The plan of the next episode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanFile {
-    /// Always [`FORMAT`].
+    /// Format identifier, always [`FORMAT`].
     pub format: String,
-    /// Always [`VERSION`].
+    /// Version of the format, always [`VERSION`].
     pub version: u32,
-    /// Which study it belongs to.
+    /// Name of the study the plan belongs to.
     pub study: String,
-    /// Which system.
+    /// Name of the system.
     pub system: String,
     /// Number of the episode, from 0.
     pub episode: usize,
-    /// What each state is.
+    /// Names and units of the states.
     pub states: Vec<Named>,
-    /// What each control is.
+    /// Names and units of the controls.
     pub controls: Vec<Named>,
     /// Names of the states that wrap at 2π.
     pub angles: Vec<String>,
-    /// T: how long an episode takes.
+    /// Horizon T: duration of an episode.
     pub horizon: f64,
-    /// The plan must not be followed for longer than this from its beginning; after that the control is the safe one.
+    /// Validity of the plan, from its start; after that time the control is the safe one.
     pub valid_for: f64,
-    /// Time between two controls.
+    /// Control period.
     pub period: f64,
-    /// Where controls must stay.
+    /// Bounds and rate limits of the controls.
     pub limits: Limits,
-    /// The control for when nothing better is known.
+    /// Safe control, applied when no better one is available.
     pub safe_control: Vec<f64>,
-    /// One run for each initial state.
+    /// One rollout for each initial state.
     pub legs: Vec<LegTable>,
-    /// What `ocorl control` and `ocorl rig` need to act as the learner would.
+    /// The learner that made the plan, from which the controller and the simulated rig restore its policies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learner: Option<Learning>,
 }
 
-/// The learner as it was when it made the plan: enough to make its policies again, to the last bit.
+/// State of the learner when it made the plan: sufficient to restore its policies bit for bit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Learning {
-    /// The text of the file that describes the system, if it does not come with the program.
+    /// Text of the file that describes the system; `None` if the system is shipped with the program.
     pub file: Option<String>,
-    /// How it is learned.
+    /// Settings of the learner.
     pub settings: Settings,
-    /// Everything random is drawn below it.
+    /// Root seed of all random streams.
     pub seed: u64,
-    /// What it knew.
-    pub memory: Memory,
+    /// Data and model parameters of the learner.
+    pub memory: Checkpoint,
 }
 
-/// A quantity by name.
+/// Name and unit of a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// As in the header of a file of measurements.
+    /// Name, as in the header of a measurement file.
     pub name: String,
-    /// Empty for a pure number.
+    /// Unit; empty for a dimensionless quantity.
     pub unit: String,
 }
 
@@ -86,95 +87,104 @@ impl From<&Quantity> for Named {
     }
 }
 
-/// Limits of the controls; null where there is none.
+/// Limits of the controls; null where a control has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Lower ends.
+    /// Lower bounds.
     pub lower: Vec<Option<f64>>,
-    /// Upper ends.
+    /// Upper bounds.
     pub upper: Vec<Option<f64>>,
-    /// Largest change per unit of time.
-    pub max_rate: Option<Vec<f64>>,
+    /// Maximum change per unit of time, for each control; `None` if no control has a rate limit.
+    pub max_rate: Option<Vec<Option<f64>>>,
 }
 
 impl Limits {
-    /// Of controls within `bounds`.
+    /// Limits from `bounds` and optional rate limits; infinite values mean no limit.
     pub fn new(bounds: &Bounds, max_rate: Option<Vec<f64>>) -> Self {
-        let finite = |ends: &[f64]| ends.iter().map(|e| e.is_finite().then_some(*e)).collect();
+        let finite = |ends: &[f64]| ends.iter().map(|e| e.is_finite().then_some(*e)).collect::<Vec<_>>();
+        let max_rate = max_rate.map(|rates| finite(&rates));
         Limits { lower: finite(&bounds.lower), upper: finite(&bounds.upper), max_rate }
     }
 
-    /// With infinity where there is none.
+    /// Rate limit of controls that are updated every `period`; `None` if no control has one.
+    pub fn rate_limit(&self, period: f64) -> Option<RateLimit> {
+        let rates = self.max_rate.as_ref()?.iter().map(|rate| rate.unwrap_or(f64::INFINITY));
+        Some(RateLimit { max_rate: rates.collect(), period })
+    }
+
+    /// The bounds, with infinity where a control has no limit.
     pub fn bounds(&self) -> Bounds {
         let ends = |ends: &[Option<f64>], none: f64| ends.iter().map(|e| e.unwrap_or(none)).collect();
         Bounds { lower: ends(&self.lower, f64::NEG_INFINITY), upper: ends(&self.upper, f64::INFINITY) }
     }
 }
 
-/// One run: a reference with gains, and when to measure.
+/// One rollout: a reference trajectory with gains, and measurement times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LegTable {
-    /// Number of the initial state.
+    /// Index of the initial state.
     pub start: usize,
-    /// x(0)
+    /// Initial state x(0).
     pub initial_state: Vec<f64>,
-    /// t_0 … t_N, strictly increasing.
+    /// Node times t_0 … t_N, strictly increasing.
     pub times: Vec<f64>,
-    /// x̄ at the nodes: N + 1 rows.
+    /// Reference states x̄ at the nodes: N + 1 rows.
     pub states: Vec<Vec<f64>>,
-    /// dx̄/dt at the two ends of each interval: N pairs.
+    /// Derivatives dx̄/dt at the two ends of each interval: N pairs.
     pub slopes: Vec<[Vec<f64>; 2]>,
-    /// u_k on the intervals: N rows.
+    /// Feedforward controls u_k on the intervals: N rows.
     pub controls: Vec<Vec<f64>>,
-    /// K_k on the intervals: N matrices, one row for each control, one column for each state.
+    /// Feedback gains K_k on the intervals: N matrices with one row per control and one column per state.
     pub gains: Vec<Vec<Vec<f64>>>,
-    /// When to measure, as far as that is known in advance.
+    /// Measurement times that are known in advance.
     pub measure_at: Vec<f64>,
-    /// How further times are decided on the way; none if all are known.
+    /// Rule for further measurement times, decided during the run; `None` if all are known in advance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
-    /// What the plan costs in the imagination it was made for; none if the system is only excited.
+    /// Cost of the plan as predicted by the planning problem it solves; `None` in the exploratory episode.
     pub planned_cost: Option<f64>,
-    /// What the best plan on the mean model costs there.
+    /// Cost of the best plan on the mean model, as predicted by that model.
     pub mean_cost: Option<f64>,
 }
 
-/// Measurement times that depend on how the episode goes. `ocorl control` and `ocorl rig` apply them.
+/// A strategy whose measurement times depend on the course of the episode. The controller and the simulated rig apply it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The strategy.
+    /// Name of the strategy.
     pub strategy: String,
-    /// Most measurements it will ask for.
+    /// Maximum number of measurements it requests.
     pub most: usize,
 }
 
 impl PlanFile {
-    /// Reads and checks a file called `name`.
-    pub fn parse(text: &str, name: &str) -> Result<Self, Mistake> {
+    /// Parses and validates a plan; `name` is its name in errors.
+    pub fn parse(text: &str, name: &str) -> Result<Self, UserError> {
         let plan: PlanFile = serde_json::from_str(text).map_err(|error| {
             let at = (error.line() > 0).then(|| (error.line(), error.column()));
-            Mistake::new(format!("'{name}' is not a plan"))
+            UserError::new(format!("'{name}' is not a plan"))
                 .detail("place", Place { file: name.into(), at }.to_string())
                 .detail("cause", error.to_string())
-                .hint("a plan is what `ocorl study ask` writes")
+                .hint(Hint::AskForPlan)
         })?;
         plan.check().map_err(|cause| {
-            Mistake::new(format!("the plan in '{name}' cannot be run"))
+            UserError::new(format!("the plan in '{name}' cannot be run"))
                 .detail("cause", cause)
                 .hint("ask for it again")
         })?;
         Ok(plan)
     }
 
-    /// The file's text: numbers in their shortest exact form.
-    pub fn text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default() + "\n"
+    /// The plan as JSON; numbers are written in their shortest exact form.
+    pub fn text(&self) -> Result<String, UserError> {
+        let text = serde_json::to_string(self)
+            .map_err(|error| UserError::new(format!("the plan cannot be written as JSON: {error}")))?;
+        Ok(text + "\n")
     }
 
-    /// Every shape and every number.
+    /// Validates the shape of every table and every number.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.format != FORMAT {
             return Err(format!("its format is '{}', not '{FORMAT}'", self.format));
@@ -205,7 +215,7 @@ impl PlanFile {
         if let Some(i) = bounds.violated_by(&self.safe_control) {
             return Err(format!("the safe control of '{}' lies outside its limits", self.controls[i].name));
         }
-        if max_rate.iter().flatten().any(|r| !(*r >= 0.0)) {
+        if max_rate.iter().flatten().flatten().any(|r| !(*r >= 0.0)) {
             return Err("max_rate must not be negative".into());
         }
         if let Some(name) = self.angles.iter().find(|a| self.states.iter().all(|s| s.name != **a)) {
@@ -217,17 +227,17 @@ impl PlanFile {
             .try_for_each(|(i, leg)| leg.check(nx, nu).map_err(|cause| format!("leg {i}: {cause}")))
     }
 
-    /// Measurements it asks for, of all legs; of times that are decided on the way, the most.
+    /// Number of requested measurements, summed over the legs; for times decided during the run, the maximum.
     pub fn asked(&self) -> usize {
         self.legs.iter().map(|leg| leg.measure_at.len() + leg.rule.as_ref().map_or(0, |rule| rule.most)).sum()
     }
 
-    /// Mean over the legs of what is planned; none if one only excites.
+    /// Planned cost, mean over the legs; `None` if a leg is exploratory.
     pub fn planned_cost(&self) -> Option<f64> {
         self.mean_over_legs(|leg| leg.planned_cost)
     }
 
-    /// The same for the best plans on the mean model.
+    /// Cost of the best plans on the mean model, mean over the legs.
     pub fn mean_cost(&self) -> Option<f64> {
         self.mean_over_legs(|leg| leg.mean_cost)
     }
@@ -237,7 +247,7 @@ impl PlanFile {
         each.map(|each| each.iter().sum::<f64>() / each.len() as f64)
     }
 
-    /// Numbers of the states that are angles.
+    /// Indices of the states that are angles.
     pub fn angle_indices(&self) -> Vec<usize> {
         let is = |name: &str| self.angles.iter().any(|a| a == name);
         (0..self.states.len()).filter(|&i| is(&self.states[i].name)).collect()
@@ -245,29 +255,31 @@ impl PlanFile {
 }
 
 impl LegTable {
-    /// What is to be done, as the learner has it; none if the system is only excited.
-    pub fn intention(&self) -> Option<Intention> {
+    /// The planned rollout as the learner represents it; `None` in the exploratory episode.
+    pub fn intention(&self) -> Option<PlannedRollout> {
         let planned_cost = self.planned_cost?;
-        let (nx, nu) = (self.initial_state.len(), self.controls.first()?.len());
-        let gains: Vec<f64> = self.gains.iter().flatten().flatten().copied().collect();
-        let slopes: Vec<f64> = self.slopes.iter().flatten().flatten().copied().collect();
-        let plan = Plan {
+        let mut trajectory = self.trajectory();
+        Some(PlannedRollout {
+            slopes: std::mem::take(&mut trajectory.slopes),
+            plan: Plan::given(trajectory, planned_cost),
+            planned_cost,
+            mean_cost: self.mean_cost,
+            measurement_times: self.measure_at.clone(),
+        })
+    }
+
+    /// The reference trajectory with gains and derivatives; the table must have been validated.
+    pub fn trajectory(&self) -> Trajectory {
+        let (nx, nu) = (self.initial_state.len(), self.controls.first().map_or(0, Vec::len));
+        let flat = |rows: &mut dyn Iterator<Item = &f64>| rows.copied().collect::<Vec<f64>>();
+        Trajectory {
             times: self.times.clone(),
             states: blocks(&self.states, nx),
             controls: blocks(&self.controls, nu),
-            gains: Blocks::from_vec(gains, nx * nu),
-            cost: planned_cost,
-            outcome: Outcome::Converged,
-            gradient_norm: 0.0,
-            trace: Vec::new(),
-        };
-        Some(Intention {
-            plan,
-            planned_cost,
-            mean_cost: self.mean_cost.unwrap_or(f64::NAN),
-            slopes: Blocks::from_vec(slopes, 2 * nx),
-            measurement_times: self.measure_at.clone(),
-        })
+            gains: Blocks::from_vec(flat(&mut self.gains.iter().flatten().flatten()), nx * nu),
+            slopes: Blocks::from_vec(flat(&mut self.slopes.iter().flatten().flatten()), 2 * nx),
+            costs: Vec::new(),
+        }
     }
 
     fn check(&self, nx: usize, nu: usize) -> Result<(), String> {
@@ -299,12 +311,12 @@ impl LegTable {
     }
 }
 
-/// Blocks as rows.
+/// Converts blocks to rows.
 pub(crate) fn rows(blocks: &Blocks) -> Vec<Vec<f64>> {
     blocks.iter().map(<[f64]>::to_vec).collect()
 }
 
-/// Rows as blocks of `size` numbers.
+/// Converts rows to blocks of `size` numbers.
 pub(crate) fn blocks(rows: &[Vec<f64>], size: usize) -> Blocks {
     Blocks::from_vec(rows.iter().flatten().copied().collect(), size)
 }

@@ -1,27 +1,27 @@
-//! What measuring costs, and what there is to spend. Prices are in the unit of the task's cost.
+//! Prices of episodes and measurements, and the total budget, in the unit of the task's cost.
 
 use serde::{Deserialize, Serialize};
 
-/// What measuring costs.
+/// Prices of experiments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
-    /// Of one measurement.
+    /// Price of one measurement.
     pub measurement: f64,
-    /// Of one episode, beside its measurements.
+    /// Price of one episode without its measurements.
     pub episode: f64,
-    /// What may be spent in all; none: no end.
+    /// Total budget; `None` means unlimited.
     pub budget: Option<f64>,
 }
 
 impl Prices {
-    /// What so much costs.
+    /// Total price of the given numbers of episodes and measurements.
     pub fn of(&self, episodes: usize, measurements: usize) -> f64 {
         self.episode * episodes as f64 + self.measurement * measurements as f64
     }
 
-    /// What is wrong with them, if something is.
-    pub fn mistake(&self) -> Option<String> {
+    /// Description of an invalid price; `None` if all are valid.
+    pub fn error(&self) -> Option<String> {
         let each = [
             ("measurement", Some(self.measurement)),
             ("episode", Some(self.episode)),

@@ -1,21 +1,22 @@
-//! Learning progress: what the episodes before the last one cost. Two runs that end alike may have got there by different roads.
+//! Learning progress: costs of all episodes, not only the last. Runs with equal final costs may differ on the episodes before.
 
 use crate::cell::{CellResult, EpisodeRow};
 use crate::results::Group;
 use crate::statistics::{mean, median};
 use std::collections::BTreeMap;
 
-/// How many of the last episodes are looked at together.
+/// Number of final episodes that are evaluated together.
 const LAST: usize = 5;
 
-/// The episodes of all runs of a group, from episode 1 on: episode 0 applies the excitation, and is the same for every strategy.
+/// Statistics over the episodes of all runs of a group, from episode 1 on. Episode 0 applies the excitation and is the same for every
+/// strategy.
 ///
-/// An aborted episode (a state left its limits, or diverged) costs what it cost until then, plus its last cost rate times the time left.
+/// An aborted episode (a state left its limits, or diverged) has its cost until then plus its last cost rate times the remaining time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Episodes of all runs.
+    /// Number of episodes of all runs.
     pub episodes: usize,
-    /// How many of these did not reach the end of the horizon.
+    /// Number of aborted episodes, which did not reach the end of the horizon.
     pub aborted: usize,
     /// Cost of the most expensive episode of all runs.
     pub worst_cost: f64,
@@ -28,7 +29,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of the runs that came to their end; none if there is no such run, or no episode but the first.
+    /// Statistics of the runs that finished; `None` if there is none, or no episode after the first.
     pub fn of(group: &Group<'_>) -> Option<Self> {
         let runs: Vec<&CellResult> =
             group.cells.iter().copied().filter(|cell| cell.failure.is_none()).collect();
@@ -51,12 +52,12 @@ impl Progress {
     }
 }
 
-/// All episodes but the first, which is not planned.
+/// All episodes except the first, which is exploratory and not planned.
 fn planned(run: &CellResult) -> impl DoubleEndedIterator<Item = &EpisodeRow> {
     run.episodes.iter().filter(|row| row.episode > 0)
 }
 
-/// (n, R_n): cumulative regret up to episode n, mean over the runs that came to their end.
+/// Pairs (n, R_n): cumulative regret up to episode n, mean over the runs that finished.
 pub fn mean_cumulative_regret(group: &Group<'_>) -> Vec<(f64, f64)> {
     let mut sums: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for run in group.cells.iter().filter(|cell| cell.failure.is_none()) {
@@ -74,11 +75,11 @@ pub fn mean_cumulative_regret(group: &Group<'_>) -> Vec<(f64, f64)> {
 pub fn measurements_until_within(group: &Group<'_>, share: f64) -> Option<f64> {
     let total = |run: &&CellResult| {
         let near = if run.failure.is_some() { None } else { run.stays_within(share) };
-        // The first episode is not planned: that it costs little, as with the glucose, says nothing about measurements.
+        // The first episode is not planned: a low cost there, as with the glucose system, says nothing about measurements.
         near.map_or(f64::INFINITY, |episode| run.measurements_before(episode.max(1)) as f64)
     };
     let totals: Vec<f64> = group.cells.iter().map(total).collect();
-    // Between a number and infinity NumPy's median is infinite, and so is this one.
+    // The median between a finite number and infinity is infinite, as in NumPy.
     Some(median(&totals)).filter(|middle| middle.is_finite())
 }
 
@@ -92,7 +93,7 @@ mod tests {
     const OUT: &str = "state 2 left its limits at t = 3.4";
 
     fn results() -> Results {
-        // Optimum 20; two measurements per episode. Episode 0 must not count.
+        // The optimum is 20, with two measurements per episode. Episode 0 must not count.
         Results {
             cells: vec![
                 run("pendulum", &[], 0, &[(900.0, OUT), (50.0, OUT), (30.0, DONE), (20.1, DONE)]),
@@ -108,10 +109,10 @@ mod tests {
         let group = &results.groups()[0];
         let progress = Progress::of(group).unwrap();
         assert_eq!((progress.episodes, progress.aborted, progress.worst_cost), (9, 1, 50.0));
-        // 40.1, 4.1, 0.5
+        // The cumulative regrets are 40.1, 4.1, 0.5.
         assert!((progress.cumulative_regret - 4.1).abs() < 1e-12, "{progress:?}");
         assert_eq!(progress.last_cost, 20.1);
-        // 20.0, 20.1, 20.1, 20.1, 20.2, 20.2, 24, 30, 50
+        // The costs are 20.0, 20.1, 20.1, 20.1, 20.2, 20.2, 24, 30, 50.
         assert_eq!(progress.last_five_cost, 20.2);
         let regret = mean_cumulative_regret(group);
         let expected = [(1.0, 30.3 / 3.0), (2.0, 44.5 / 3.0), (3.0, 44.7 / 3.0)];
@@ -135,10 +136,10 @@ mod tests {
 
     #[test]
     fn measurements_count_until_the_cost_stays_near() {
-        // From episodes 3, 3 and 1 on: after 6, 6 and 2 measurements.
+        // Near the optimum from episodes 3, 3 and 1: after 6, 6 and 2 measurements.
         let mut results = results();
         assert_eq!(measurements_until_within(&results.groups()[0], 0.01), Some(6.0));
-        // An excitation that happens to cost little is not a plan from no measurements.
+        // An excitation with a low cost must not count as a plan from no measurements.
         for cell in &mut results.cells {
             cell.episodes.retain(|row| row.episode == 0 || row.episode == 3);
             cell.episodes[0] = EpisodeRow { episode: 0, ..cell.episodes[1].clone() };

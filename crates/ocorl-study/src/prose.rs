@@ -1,26 +1,26 @@
-//! Sentences in Markdown and the numbers in them.
+//! Formats Markdown paragraphs, lists and the numbers in them.
 
 use std::fmt::Write;
 
-/// Letters of a line at most.
+/// Maximum number of characters per line.
 const WIDTH: usize = 120;
 
-/// A paragraph, its lines broken at blanks.
+/// A paragraph, wrapped at blanks.
 pub(crate) fn paragraph(text: &str) -> String {
     broken(text, "", "")
 }
 
-/// An item of a list.
+/// A list item, wrapped at blanks.
 pub(crate) fn bullet(text: &str) -> String {
     broken(text, "- ", "  ")
 }
 
-/// `text` in lines; the first begins with `first`, the others with `rest`.
+/// Wraps `text`; the first line begins with `first`, the others with `rest`.
 fn broken(text: &str, first: &str, rest: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match words.last_mut() {
-            // At the beginning of a line it would begin a list or a heading.
+            // At the beginning of a line this token would start a list or a heading.
             Some(last) if is_marker(word) => {
                 let _ = write!(last, " {word}");
             }
@@ -44,19 +44,19 @@ fn broken(text: &str, first: &str, rest: &str) -> String {
     out + "\n"
 }
 
-/// Whether a line that begins with this word is read as an item of a list or a heading.
+/// Whether Markdown reads a line that begins with this token as a list item or a heading.
 fn is_marker(word: &str) -> bool {
     let numbered = word.strip_suffix(['.', ')']).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     numbered || matches!(word, "-" | "+" | "*") || word.chars().all(|c| c == '#' || c == '=')
 }
 
-/// Three significant digits; a power of ten where plain digits are no help.
+/// Formats three significant digits, in scientific notation for very large or small values.
 pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         a if !a.is_finite() => "–".into(),
         0.0 => "0".into(),
         a if (1e-4..1e5).contains(&a) => {
-            // After rounding: 9.996 is 10.0.
+            // The number of decimals follows from the rounded value: 9.996 is 10.0.
             let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 6")]
             let decimals = (2.0 - rounded.abs().log10().floor()).max(0.0) as usize;
@@ -66,13 +66,13 @@ pub(crate) fn three_digits(value: f64) -> String {
     }
 }
 
-/// A share of the optimum in percent, with its sign.
+/// Formats a fraction of the optimum in percent, with its sign.
 pub(crate) fn percent(value: f64) -> String {
     let sign = if value > 0.0 { "+" } else { "" };
     if value.is_finite() { format!("{sign}{} %", three_digits(value)) } else { "–".into() }
 }
 
-/// "a, b and c"
+/// Joins items as "a, b and c".
 pub(crate) fn listed(words: &[String]) -> String {
     match words {
         [] => String::new(),

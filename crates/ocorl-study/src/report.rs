@@ -1,4 +1,4 @@
-//! The report of all studies, in words: `docs/results.md`. Every number in it comes from the results; what it says of them is worked out here.
+//! The Markdown report of all studies, `docs/results.md`. Every number and every statement in it is computed from the results.
 
 use crate::cell::CellResult;
 use crate::claims::{NEAR, claims};
@@ -13,17 +13,17 @@ use ocorl::system::{Benchmark, Text};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A study with where it comes from.
+/// The results of a study with their origin.
 pub struct Studied {
-    /// Its results.
+    /// Results of the cells.
     pub results: Results,
-    /// Who made them, when, where; none if nobody wrote it down.
+    /// Origin of the results (command, date, machine); `None` if it was not recorded.
     pub about: Option<About>,
-    /// What its cells took, by their ids.
+    /// Run times of the cells, by cell id.
     pub timings: BTreeMap<String, Timing>,
 }
 
-/// The whole report, from the studies that are there. `figures` is where the pictures are, seen from the report.
+/// The complete report of the given studies. `figures` is the path of the figures relative to the report.
 pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
     let mut text = String::from("# Results\n\n");
     text += &paragraph(
@@ -53,9 +53,9 @@ pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
         }
         text += &origin(section.study, studied);
     }
-    text += "\n## One run, looked at closely\n\n";
+    text += "\n## One run in detail\n\n";
     text += &paragraph(
-        "The pendulum, seed 0, made anew by `ocorl figure`: where confidence bands hold (5 seeds), model slices, and the learned vector field.",
+        "The pendulum, seed 0, drawn by `ocorl figure`: where confidence bands hold (5 seeds), model slices, and the learned vector field.",
     );
     for name in ["calibration", "slices", "field"] {
         text += &image(name);
@@ -63,7 +63,7 @@ pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
     text
 }
 
-/// A part of the report.
+/// A section of the report.
 struct Section {
     study: &'static str,
     title: &'static str,
@@ -109,7 +109,7 @@ const SECTIONS: [Section; 10] = [
         study: "theory",
         title: "The strategies of the analysis, actually run",
         question: "The paper analyses the receding-horizon and the oracle strategy, and runs neither. Here both run, with m_n held to at most the M of the \
-                   practical ones. The analysis, with the largest slopes along the way for Lipschitz constants, asks for hundreds of measurements at first and \
+                   practical ones. The analysis, with the largest slopes along the trajectory as Lipschitz constants, asks for hundreds of measurements at first and \
                    for tens at the end (third column of the picture); where it asks for fewer than M, fewer are taken. `equidistant-growing` takes n in \
                    episode n, as the analysis of equidistant measurements wants it.",
         figures: &["theory"],
@@ -144,7 +144,7 @@ const SECTIONS: [Section; 10] = [
     },
 ];
 
-/// Table 1 and what is to be said of it.
+/// The section on Table 1.
 fn table(studied: &Studied) -> String {
     let table = Table1::new(&studied.results);
     let (reached, all) = table.reached();
@@ -199,14 +199,14 @@ fn table(studied: &Studied) -> String {
     text += &paces(studied);
     text += "\n### Learning progress\n\n";
     text += &paragraph(
-        "What the episodes on the way cost, from episode 1 on. *Aborted*: a state left its limits, or diverged. *Worst episode*: the highest \
+        "Costs of all episodes from episode 1 on. *Aborted*: a state left its limits, or diverged. *Worst episode*: the highest \
          cost of an episode of any seed. Medians are taken over the seeds; that of the last five episodes over these and the seeds.",
     );
     let _ = write!(text, "\n{}", table.progress_markdown());
     text
 }
 
-/// How near each system comes to its optimum, how soon, and what that takes.
+/// Table of the final gap to the optimum of each system, the episode from which it is reached, and the measurements needed.
 fn paces(studied: &Studied) -> String {
     let mut text = String::from(
         "\n| System | strategy | gap, mean ± std | worst seed | stays within 1 % from episode (median) | CPU s per run |\n\
@@ -221,7 +221,7 @@ fn paces(studied: &Studied) -> String {
             "| {} | {} | {} | {} % | {} | {} |",
             title(&group.cell.system),
             group.cell.variant(),
-            gaps.words(),
+            gaps.text(),
             signed(gaps.worst()),
             pace(&group),
             if times.is_empty() { "-".into() } else { format!("{:.1}", mean(&times)) },
@@ -230,7 +230,7 @@ fn paces(studied: &Studied) -> String {
     text
 }
 
-/// Final gaps of a group, in percent.
+/// Final gaps to the optimum of a group, in percent.
 struct Gaps(Vec<f64>);
 
 impl Gaps {
@@ -238,7 +238,7 @@ impl Gaps {
         Some(Gaps(group.gaps())).filter(|gaps| !gaps.0.is_empty())
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         format!("{} ± {} %", signed(mean(&self.0)), amount(sample_std(&self.0)))
     }
 
@@ -247,7 +247,7 @@ impl Gaps {
     }
 }
 
-/// Three decimals, or a power of ten where these are no help.
+/// Formats three decimals, or scientific notation for very small values.
 fn amount(value: f64) -> String {
     if value.abs() < 1e5 { format!("{value:.3}") } else { format!("{value:.1e}") }
 }
@@ -260,7 +260,7 @@ fn regrets(group: &Group<'_>) -> Vec<f64> {
     group.cells.iter().filter(|c| c.failure.is_none()).map(|c| c.cumulative_regret()).collect()
 }
 
-/// One system: a row a variant.
+/// Table for a study of one system: one row per variant.
 fn one_system(results: &Results) -> String {
     let mut text = String::from(
         "\n| Variant | gap, mean ± std | cumulative regret, mean | median | aborted episodes | stays within 1 % from episode (median) | measurements in all |\n\
@@ -271,13 +271,13 @@ fn one_system(results: &Results) -> String {
     let gaps: Vec<f64> = groups.iter().map(|g| Gaps::of(g).map_or(f64::INFINITY, |g| mean(&g.0))).collect();
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     for (i, group) in groups.iter().enumerate() {
-        let bold = |yes: bool, words: String| if yes { format!("**{words}**") } else { words };
+        let bold = |yes: bool, text: String| if yes { format!("**{text}**") } else { text };
         let measured: usize = group.cells.first().map_or(0, |c| c.episodes.iter().map(|e| e.measured).sum());
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {measured} |",
             group.cell.variant(),
-            bold(gaps[i] <= least(&gaps), Gaps::of(group).map_or("-".into(), |g| g.words())),
+            bold(gaps[i] <= least(&gaps), Gaps::of(group).map_or("-".into(), |g| g.text())),
             bold(sums[i] <= least(&sums), amount(sums[i])),
             Progress::of(group).map_or("-".into(), |p| amount(p.cumulative_regret)),
             Progress::of(group).map_or("-".into(), |p| format!("{} of {}", p.aborted, p.episodes)),
@@ -287,14 +287,14 @@ fn one_system(results: &Results) -> String {
     text
 }
 
-/// The median episode from which the cost stays within 1 %.
+/// Median episode from which the cost stays within 1 % of the optimum.
 fn pace(group: &Group<'_>) -> String {
     let from = |cell: &&CellResult| cell.stays_within(0.01).map_or(f64::INFINITY, |n| n as f64);
     let middle = median(&group.cells.iter().map(from).collect::<Vec<f64>>());
     if middle.is_finite() { format!("{middle:.0}") } else { "not".into() }
 }
 
-/// One row a system, two columns a variant (gap and regret), and who is best how often.
+/// Table with one row per system and two columns per variant (gap and regret), and how often each variant is best.
 fn comparison(results: &Results) -> String {
     let (names, rows) = variants(results);
     let mut text = String::from("\n| System |");
@@ -316,16 +316,16 @@ fn comparison(results: &Results) -> String {
         sum.inspect(|i| best_regret[*i] += 1);
         let _ = write!(text, "| {} |", title(system));
         for (i, group) in groups.iter().enumerate() {
-            let bold = |yes: bool, words: String| if yes { format!("**{words}**") } else { words };
-            let words = group.as_ref().and_then(Gaps::of).map_or("-".into(), |g| g.words());
+            let bold = |yes: bool, text: String| if yes { format!("**{text}**") } else { text };
+            let gap_text = group.as_ref().and_then(Gaps::of).map_or("-".into(), |g| g.text());
             let diverged = group.as_ref().map_or(0, |g| g.cells.iter().filter(|c| c.diverged()).count());
             let flag = if diverged > 0 { format!(" ({diverged} aborted)") } else { String::new() };
-            let sum_words = if sums[i].is_finite() { amount(sums[i]) } else { "-".into() };
+            let sum_text = if sums[i].is_finite() { amount(sums[i]) } else { "-".into() };
             let _ = write!(
                 text,
                 " {}{flag} | {} |",
-                bold(gap == Some(i), words),
-                bold(sum == Some(i), sum_words)
+                bold(gap == Some(i), gap_text),
+                bold(sum == Some(i), sum_text)
             );
         }
         text.push('\n');
@@ -345,7 +345,7 @@ fn comparison(results: &Results) -> String {
     text
 }
 
-/// Names of the variants, and for each system its groups in their order.
+/// Names of the variants, and for each system its groups in that order.
 type Variants<'a> = (Vec<String>, Vec<(String, Vec<Option<Group<'a>>>)>);
 
 fn variants(results: &Results) -> Variants<'_> {
@@ -367,7 +367,7 @@ fn variants(results: &Results) -> Variants<'_> {
     (names, rows)
 }
 
-/// Final gap by system, strategy and M.
+/// Table of final gaps by system, strategy and M.
 fn fewer(results: &Results) -> String {
     let groups = results.groups();
     let mut counts: Vec<usize> =
@@ -392,7 +392,7 @@ fn fewer(results: &Results) -> String {
                     && g.setting("strategy").unwrap_or_default() == key.1
                     && g.setting("measurements") == Some(m.to_string())
             });
-            let _ = write!(text, " {} |", cell.and_then(Gaps::of).map_or("-".into(), |g| g.words()));
+            let _ = write!(text, " {} |", cell.and_then(Gaps::of).map_or("-".into(), |g| g.text()));
         }
         text.push('\n');
         seen.push(key);
@@ -400,7 +400,7 @@ fn fewer(results: &Results) -> String {
     text
 }
 
-/// Measurements in all until the cost stays near the optimum, by system, strategy and M; and the least of all.
+/// Table of the total measurements until the cost stays near the optimum, by system, strategy and M, with the minimum.
 fn totals(results: &Results) -> String {
     let groups = results.groups();
     let count = |g: &Group<'_>| g.setting("measurements")?.parse::<usize>().ok();
@@ -426,12 +426,12 @@ fn totals(results: &Results) -> String {
             let _ = write!(text, "| {} | {} |", title(system), name.replace('-', " "));
             for m in &counts {
                 let cell = of_system.iter().find(|g| strategy(g) == *name && count(g) == Some(*m));
-                let words = match cell.and_then(total) {
+                let measured = match cell.and_then(total) {
                     Some(value) if value <= least => format!("**{value:.0}**"),
                     Some(value) => format!("{value:.0}"),
                     None => "–".into(),
                 };
-                let _ = write!(text, " {words} |");
+                let _ = write!(text, " {measured} |");
             }
             text.push('\n');
         }
@@ -443,34 +443,34 @@ fn totals(results: &Results) -> String {
     text + &most_frugal.concat()
 }
 
-/// What the strategies reach on a system with the least M.
+/// Sentence on what the strategies reach on a system with the smallest M.
 fn frugal(groups: &[&Group<'_>]) -> Option<String> {
     let count = |g: &&&Group<'_>| g.setting("measurements")?.parse::<usize>().ok();
     let m = groups.iter().filter_map(|g| count(&g)).min()?;
-    let mut words = Vec::new();
+    let mut reached = Vec::new();
     let mut measured = 0;
     for group in groups.iter().filter(|g| count(g) == Some(m)) {
         let gaps = group.gaps();
         if !gaps.is_empty() {
             let name = group.setting("strategy").unwrap_or_default().replace('-', " ");
-            words.push(format!("{} with {name}", percent(median(&gaps))));
+            reached.push(format!("{} with {name}", percent(median(&gaps))));
         }
-        // The last episode was planned from what was measured before it.
+        // The last episode is planned from the measurements before it.
         let before = |c: &&CellResult| c.last().map_or(0, |row| c.measurements_before(row.episode));
         measured = measured.max(group.cells.iter().map(before).max().unwrap_or(0));
     }
     let system = title(&groups.first()?.cell.system);
     let line = format!(
         "{system}, M = {m}, after {measured} measurements: gap of the last episode {}.",
-        listed(&words)
+        listed(&reached)
     );
-    (!words.is_empty()).then(|| bullet(&line))
+    (!reached.is_empty()).then(|| bullet(&line))
 }
 
-/// Command, version, date, machine and processor time.
+/// Origin of the results: command, version, date, machine and processor time.
 fn origin(study: &str, studied: &Studied) -> String {
     let Some(about) = &studied.about else { return String::new() };
-    let words = format!(
+    let line = format!(
         "<sub>`{}` · studies/{study}.toml · {} runs · version {} · {} · {} · {:.2} h of processor time</sub>",
         about.command,
         studied.results.cells.len(),
@@ -479,7 +479,7 @@ fn origin(study: &str, studied: &Studied) -> String {
         about.machine,
         about.cpu_seconds / 3600.0,
     );
-    format!("\n{}", paragraph(&words))
+    format!("\n{}", paragraph(&line))
 }
 
 fn title(system: &str) -> Text {
@@ -505,7 +505,7 @@ mod tests {
         Studied { results: Results { cells }, about: Some(about), timings: BTreeMap::new() }
     }
 
-    /// Two measurements per episode: near from episode 1, from episode 2, never.
+    /// Two measurements per episode: near the optimum from episode 1, from episode 2, never.
     fn totals_study() -> Studied {
         let with = |strategy: &str, m: &str, seed: u64, last: &[(f64, &str); 2]| {
             let set = [("measurements", m), ("strategy", strategy)];

@@ -1,15 +1,15 @@
-//! What a sweep gave: cells with their episodes, as two tidy files that read back.
+//! Results of a sweep: cells with their episodes, stored as two tidy files that can be read back.
 //!
 //! | file | a row is |
 //! |---|---|
-//! | `results.csv` | a cell: what is possible, its final cost, how it ended |
+//! | `results.csv` | a cell: reference costs, final cost, outcome |
 //! | `episodes.csv` | an episode of a cell |
 
 use crate::cell::{Bounds, Cell, CellResult, EpisodeRow};
 use crate::files::write_atomically;
 use crate::known::Known;
-use crate::mistake::Mistake;
 use crate::tidy::Tidy;
+use crate::user_error::UserError;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
@@ -18,37 +18,37 @@ use toml::Value;
 /// The results of a sweep, in the order of its cells.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// One for each cell that has ended.
+    /// Results of all finished cells.
     pub cells: Vec<CellResult>,
 }
 
-/// The cells that differ only in their seed.
+/// Cells that differ only in their seed.
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
-    /// The first of them, standing for all but the seed.
+    /// The first cell of the group, which represents everything but the seed.
     pub cell: &'a Cell,
-    /// All of them.
+    /// All cells of the group.
     pub cells: Vec<&'a CellResult>,
 }
 
 impl Group<'_> {
-    /// Final costs of those that came to their end.
+    /// Final costs of the runs that finished.
     pub fn final_costs(&self) -> Vec<f64> {
         self.cells.iter().filter_map(|cell| cell.final_cost()).collect()
     }
 
-    /// Final costs above the best continuous control, in percent of it; empty if that is not known.
+    /// Final costs above the continuous-time optimum, in percent of it; empty if the optimum is not known.
     pub fn gaps(&self) -> Vec<f64> {
         let Some(known) = self.known() else { return Vec::new() };
         self.final_costs().iter().map(|cost| known.percent_above(*cost)).collect()
     }
 
-    /// What is possible with the true model, if any cell knows.
+    /// Reference costs with known dynamics, from any cell that has them.
     pub fn known(&self) -> Option<Known> {
         self.cells.iter().find_map(|cell| cell.known)
     }
 
-    /// One value an episode for each cell that came to its end and has it.
+    /// Values by episode number, over the runs that finished and have the value.
     pub fn by_episode(&self, value: impl Fn(&EpisodeRow) -> Option<f64>) -> BTreeMap<usize, Vec<f64>> {
         let mut out: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for row in self.cells.iter().filter(|c| c.failure.is_none()).flat_map(|c| &c.episodes) {
@@ -59,19 +59,19 @@ impl Group<'_> {
         out
     }
 
-    /// A setting that was changed, as a word.
+    /// Value of a changed setting, as text.
     pub fn setting(&self, path: &str) -> Option<String> {
         self.cell.set.get(path).map(word)
     }
 }
 
-/// A value as a word, strings without their quotes.
+/// A TOML value as text; strings without quotes.
 fn word(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 impl Results {
-    /// Cells that differ only in their seed, in the order of their first.
+    /// Groups of cells that differ only in their seed, in the order of their first cell.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -86,18 +86,18 @@ impl Results {
         groups
     }
 
-    /// The systems, in their order.
+    /// Names of the systems, in order of first appearance.
     pub fn systems(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
         self.cells.iter().map(|r| r.cell.system.as_str()).filter(|system| seen.insert(*system)).collect()
     }
 
-    /// Everything that some cell sets.
+    /// Paths of all settings that any cell changes.
     fn paths(&self) -> BTreeSet<&str> {
         self.cells.iter().flat_map(|r| r.cell.set.keys().map(String::as_str)).collect()
     }
 
-    /// The columns that say which cell a row belongs to.
+    /// The columns that identify the cell of each row.
     fn which<'a>(&'a self, rows: &[&'a CellResult]) -> Tidy {
         let start = Tidy::default()
             .text("system", rows.iter().map(|r| Some(r.cell.system.as_str())))
@@ -109,20 +109,21 @@ impl Results {
         with_paths.text("seed", rows.iter().map(|r| Some(r.cell.seed.to_string())))
     }
 
-    /// One row a cell.
+    /// Table with one row per cell.
     pub fn summary(&self) -> Tidy {
         let rows: Vec<&CellResult> = self.cells.iter().collect();
-        let known =
-            |of: fn(&Known) -> f64| rows.iter().map(move |r| r.known.as_ref().map(of)).collect::<Vec<_>>();
+        let known = |of: fn(&Known) -> Option<f64>| {
+            rows.iter().map(move |r| r.known.as_ref().and_then(of)).collect::<Vec<_>>()
+        };
         let done = |of: fn(&CellResult) -> f64| {
             rows.iter().map(move |r| r.final_cost().map(|_| of(r))).collect::<Vec<_>>()
         };
         self.which(&rows)
             .number("final_cost", rows.iter().map(|r| r.final_cost()))
-            .number("continuous", known(|k| k.continuous))
-            .number("tracked", known(|k| k.tracked))
+            .number("continuous", known(|k| Some(k.continuous)))
+            .number("tracked", known(|k| Some(k.tracked)))
             .number("held_as_printed", known(|k| k.held_as_printed))
-            .number("held", known(|k| k.held))
+            .number("held", known(|k| Some(k.held)))
             .count("holds", rows.iter().map(|r| r.known.map(|k| k.holds)))
             .number("cumulative_regret", done(CellResult::cumulative_regret))
             .count("within_1_percent_from", rows.iter().map(|r| r.stays_within(0.01)))
@@ -132,12 +133,12 @@ impl Results {
                 "synchronizations",
                 rows.iter().map(|r| Some(r.episodes.iter().map(|e| e.synchronized).sum())),
             )
-            .text("outcome", rows.iter().map(|r| r.last().map(|row| row.outcome.as_str())))
+            .text("outcome", rows.iter().map(|r| r.last().map(|row| row.outcome.to_string())))
             .text("failure", rows.iter().map(|r| r.failure.as_deref()))
             .text("version", rows.iter().map(|r| Some(r.version.as_str())))
     }
 
-    /// One row an episode.
+    /// Table with one row per episode.
     pub fn episodes(&self) -> Tidy {
         let each: Vec<(&CellResult, &EpisodeRow)> =
             self.cells.iter().flat_map(|r| r.episodes.iter().map(move |row| (r, row))).collect();
@@ -161,7 +162,7 @@ impl Results {
             .number("coverage_95", number(|e| e.coverage_95))
             .number("complexity", number(|e| e.complexity))
             .count("required", count(|e| e.required))
-            .text("outcome", each.iter().map(|(_, e)| Some(e.outcome.as_str())))
+            .text("outcome", each.iter().map(|(_, e)| Some(e.outcome.to_string())))
             .text("complexity_bound_of", each.iter().map(|(_, e)| e.bounds.complexity_bound_of.as_deref()))
             .number("complexity_bound", number(|e| e.bounds.complexity_bound))
             .number("maximum_information_gain", number(|e| e.bounds.maximum_information_gain))
@@ -173,20 +174,20 @@ impl Results {
             .number("log_cumulative_regret_bound", number(|e| e.bounds.log_cumulative_regret_bound))
     }
 
-    /// Writes both files, and the summary as JSON, into `folder`; with the feature `parquet` both as Parquet too.
+    /// Writes both files, and the summary as JSON, into `folder`; with the feature `parquet` also as Parquet.
     pub fn save(&self, folder: &Path) -> io::Result<()> {
         let (summary, episodes) = (self.summary(), self.episodes());
-        #[cfg(feature = "parquet")]
-        for (name, table) in [("results.parquet", &summary), ("episodes.parquet", &episodes)] {
-            write_atomically(folder.join(name), &table.parquet().map_err(io::Error::other)?)?;
+        if cfg!(feature = "parquet") {
+            write_atomically(folder.join("results.parquet"), &summary.parquet())?;
+            write_atomically(folder.join("episodes.parquet"), &episodes.parquet())?;
         }
         write_atomically(folder.join("episodes.csv"), episodes.csv().as_bytes())?;
         write_atomically(folder.join("results.json"), summary.json().as_bytes())?;
         write_atomically(folder.join("results.csv"), summary.csv().as_bytes())
     }
 
-    /// Reads what [`save`](Self::save) wrote.
-    pub fn load(folder: &Path) -> Result<Self, Mistake> {
+    /// Reads the files written by [`save`](Self::save).
+    pub fn load(folder: &Path) -> Result<Self, UserError> {
         let mut results = Results::default();
         let mut places: HashMap<String, usize> = HashMap::new();
         for row in Rows::read(&folder.join("results.csv"))? {
@@ -196,7 +197,7 @@ impl Results {
                 Some(continuous) => Some(Known {
                     continuous,
                     tracked: row.needed("tracked")?,
-                    held_as_printed: row.needed("held_as_printed")?,
+                    held_as_printed: row.number("held_as_printed")?,
                     held: row.needed("held")?,
                     holds: row.count("holds")?.unwrap_or(0),
                 }),
@@ -213,7 +214,7 @@ impl Results {
         for row in Rows::read(&folder.join("episodes.csv"))? {
             let cell = row.cell("episode")?;
             let Some(&place) = places.get(&cell.id()) else {
-                return Err(row.mistake(&format!("no cell of results.csv is this one: {cell}")));
+                return Err(row.error(&format!("no cell of results.csv is this one: {cell}")));
             };
             results.cells[place].episodes.push(EpisodeRow {
                 episode: row.count("episode")?.unwrap_or(0),
@@ -238,7 +239,7 @@ impl Results {
     }
 }
 
-/// The rows of a CSV file, with their places.
+/// Parser of the rows of a CSV file, with positions for errors.
 struct Rows;
 
 struct Row {
@@ -249,10 +250,10 @@ struct Row {
 }
 
 impl Rows {
-    fn read(path: &Path) -> Result<Vec<Row>, Mistake> {
+    fn read(path: &Path) -> Result<Vec<Row>, UserError> {
         let file = path.display().to_string();
         let bad = |error: csv::Error| {
-            Mistake::new(format!("cannot read '{file}'")).detail("cause", error.to_string())
+            UserError::new(format!("cannot read '{file}'")).detail("cause", error.to_string())
         };
         let mut reader = csv::Reader::from_path(path).map_err(bad)?;
         let header = reader.headers().map_err(bad)?.clone();
@@ -267,36 +268,36 @@ impl Rows {
 }
 
 impl Row {
-    fn mistake(&self, cause: &str) -> Mistake {
-        Mistake::new(format!("'{}' is not what a sweep writes", self.file))
+    fn error(&self, cause: &str) -> UserError {
+        UserError::new(format!("'{}' is not what a sweep writes", self.file))
             .detail("place", format!("line {}", self.line))
             .detail("cause", cause)
     }
 
-    fn text(&self, column: &str) -> Result<&str, Mistake> {
-        // A setting may be called like a result (`episodes`, `measured`): what a cell sets stands before what it gave.
+    fn text(&self, column: &str) -> Result<&str, UserError> {
+        // A setting may have the name of a result (`episodes`, `measured`): the columns of changed settings come before those of results.
         let named = self.header.iter().enumerate().filter(|(_, name)| *name == column);
         let place = named.map(|(place, _)| place).last();
         let cell = place.and_then(|place| self.record.get(place));
-        cell.ok_or_else(|| self.mistake(&format!("there is no column '{column}'")))
+        cell.ok_or_else(|| self.error(&format!("there is no column '{column}'")))
     }
 
-    fn parsed<T: std::str::FromStr>(&self, column: &str) -> Result<Option<T>, Mistake> {
+    fn parsed<T: std::str::FromStr>(&self, column: &str) -> Result<Option<T>, UserError> {
         let text = self.text(column)?;
         let parsed = (!text.is_empty()).then(|| text.parse()).transpose();
-        parsed.map_err(|_| self.mistake(&format!("'{text}' in column '{column}' is no number")))
+        parsed.map_err(|_| self.error(&format!("'{text}' in column '{column}' is no number")))
     }
 
-    fn number(&self, column: &str) -> Result<Option<f64>, Mistake> {
+    fn number(&self, column: &str) -> Result<Option<f64>, UserError> {
         self.parsed(column)
     }
 
-    /// None too if there is no such column: sweeps of older versions have fewer.
-    fn number_if_there(&self, column: &str) -> Result<Option<f64>, Mistake> {
+    /// A number, or `None` if the cell is empty or the column does not exist: sweeps of older versions have fewer columns.
+    fn number_if_there(&self, column: &str) -> Result<Option<f64>, UserError> {
         if self.header.iter().any(|name| name == column) { self.number(column) } else { Ok(None) }
     }
 
-    fn bounds(&self) -> Result<Bounds, Mistake> {
+    fn bounds(&self) -> Result<Bounds, UserError> {
         let of = self.text("complexity_bound_of").unwrap_or_default();
         Ok(Bounds {
             complexity_bound_of: (!of.is_empty()).then(|| of.to_owned()),
@@ -311,16 +312,16 @@ impl Row {
         })
     }
 
-    fn needed(&self, column: &str) -> Result<f64, Mistake> {
-        self.number(column)?.ok_or_else(|| self.mistake(&format!("column '{column}' is empty")))
+    fn needed(&self, column: &str) -> Result<f64, UserError> {
+        self.number(column)?.ok_or_else(|| self.error(&format!("column '{column}' is empty")))
     }
 
-    fn count(&self, column: &str) -> Result<Option<usize>, Mistake> {
+    fn count(&self, column: &str) -> Result<Option<usize>, UserError> {
         self.parsed(column)
     }
 
-    /// The cell of this row: `system`, `settings`, all that it sets, `seed`, and then `next`.
-    fn cell(&self, next: &str) -> Result<Cell, Mistake> {
+    /// The cell of this row. The columns are `system`, `settings`, the changed settings and `seed`, followed by `next`.
+    fn cell(&self, next: &str) -> Result<Cell, UserError> {
         let mut set = BTreeMap::new();
         let until = self.header.iter().position(|name| name == next).unwrap_or(0);
         for (name, text) in self.header.iter().zip(&self.record).take(until) {
@@ -328,7 +329,7 @@ impl Row {
                 set.insert(name.to_owned(), crate::config::value(text));
             }
         }
-        let seed = self.parsed("seed")?.ok_or_else(|| self.mistake("a cell has no seed"))?;
+        let seed = self.parsed("seed")?.ok_or_else(|| self.error("a cell has no seed"))?;
         Ok(Cell { system: self.text("system")?.into(), settings: self.text("settings")?.into(), set, seed })
     }
 }

@@ -1,34 +1,34 @@
-//! A pretend laboratory: runs `plan.json` on a simulated plant and measures as laboratories do, with noise, delay, lost and late samples,
-//! and faults when they are asked for. Without faults it measures to the last bit what `ocorl run` measures.
+//! A simulated rig: executes `plan.json` on a simulated plant and measures with noise and, on request, with faults: delay, lost and late
+//! samples, spikes, aborted runs. Without faults its measurements equal those of a simulated run bit for bit, because it uses the same
+//! [episode loop](EpisodeLoop) over the single episode of the plan.
 
-use crate::control;
 use crate::measured::Measured;
-use crate::mistake::Mistake;
-use crate::plan_file::{LegTable, PlanFile};
-use crate::simulated::{controls, row};
-use crate::study::{End, Row, legs};
+use crate::plan_file::PlanFile;
+use crate::planned_episodes::{PlannedEpisodes, by_gains};
 use crate::system::System;
-use ocorl::plant::{Executed, Leg, Measured as Quantity, Plant, SimulatedPlant};
+use crate::user_error::UserError;
+use ocorl::learn::EpisodeLoop;
+use ocorl::plant::{Plant, Reading, Rollout, RolloutResult, SimulatedPlant};
 use ocorl::random::{Rng, Stream};
 use ocorl::select::Times;
-use ocorl::track::{Feedback, LadderSettings};
+use ocorl::simulate::Outcome;
 
-/// What goes wrong in the laboratory.
+/// Faults of the simulated rig.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Faults {
-    /// Factor on the noise of the sensors.
+    /// Factor on the standard deviation of the measurement noise.
     pub noise: f64,
-    /// What is written down for a time was measured so much earlier.
+    /// Delay: the value recorded for a time was measured this much earlier.
     pub delay: f64,
-    /// Share of the samples that are lost.
+    /// Fraction of samples that are lost.
     pub drop: f64,
-    /// Samples come late by up to this, as they say themselves.
+    /// Maximum delay of samples whose recorded time is correct.
     pub late: f64,
-    /// Share of the samples that are a thousand times too large.
+    /// Fraction of samples that are a thousand times too large.
     pub spikes: f64,
-    /// Share of the samples that are not numbers.
+    /// Fraction of samples that are NaN.
     pub nan: f64,
-    /// The run is stopped then.
+    /// Time at which the run is aborted.
     pub stop_at: Option<f64>,
 }
 
@@ -39,8 +39,8 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// What is wrong with them, if something is.
-    pub fn mistake(&self) -> Option<String> {
+    /// Description of an invalid fault setting; `None` if all are valid.
+    pub fn error(&self) -> Option<String> {
         let shares = [("drop", self.drop), ("spikes", self.spikes), ("nan", self.nan)];
         if let Some((name, share)) = shares.iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
             return Some(format!("--{name} is a share between 0 and 1, not {share}"));
@@ -56,16 +56,16 @@ impl Faults {
     }
 }
 
-/// Runs every leg of `plan`; everything random is drawn below `seed`.
-pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Result<Measured, Mistake> {
+/// Executes every leg of `plan`; `seed` is the root of all random streams.
+pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Result<Measured, UserError> {
     let Some(truth) = &system.truth else {
-        return Err(Mistake::new(format!("nobody knows the equations of '{}'", system.name))
-            .hint("a pretend laboratory needs [equations]"));
+        return Err(UserError::new(format!("the equations of '{}' are not known", system.name))
+            .hint("a simulated rig needs [equations]"));
     };
     let names = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.name.clone()).collect::<Vec<_>>();
     let planned: Vec<String> = plan.states.iter().chain(&plan.controls).map(|q| q.name.clone()).collect();
     if [names(&system.task.states), names(&system.task.controls)].concat() != planned {
-        return Err(Mistake::new(format!("the plan is for '{}', not for '{}'", plan.system, system.name)));
+        return Err(UserError::new(format!("the plan is for '{}', not for '{}'", plan.system, system.name)));
     }
     let mut task = system.task.clone();
     for std in &mut task.noise_std {
@@ -79,93 +79,97 @@ pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Resu
         let std = learning.settings.states.noise_std(task.states.len());
         plant = plant.with_state_noise(std.iter().map(|s| s * faults.noise).collect());
     }
-    let mut runs = match legs(system, plan) {
-        Ok(Some(proposal)) => proposal.legs,
-        Ok(None) => (0..plan.legs.len()).map(|leg| by_gains(system, plan, leg)).collect::<Result<_, _>>()?,
+    let journal = match PlannedEpisodes::as_planned(system, plan) {
+        Ok(Some(journal)) => journal,
+        Ok(None) => {
+            let mut journal = PlannedEpisodes::default();
+            journal.push(by_gains(system, plan)?, None);
+            journal
+        }
         Err(error) => {
-            return Err(Mistake::new("the plan cannot be run")
+            return Err(UserError::new("the plan cannot be run")
                 .detail("cause", error.to_string())
                 .hint("ask for it again"));
         }
     };
-    let mut measured = Measured { episode: Some(plan.episode), ..Measured::default() };
-    for (leg, table) in runs.iter_mut().zip(&plan.legs) {
-        let rng = &mut Stream::root(seed).child("rig").index(plan.episode).index(leg.start).rng();
-        let times = disturbed(table, faults, task.horizon, rng);
+    let stream = Stream::root(seed).child("rig");
+    let stops = faults.stop_at.filter(|&t| t < system.task.horizon);
+    let plant = FaultyPlant { plant, faults: *faults, end: task.horizon, stops, stream };
+    let Ok(run) = EpisodeLoop { journal, plant }.next_episode(&mut ());
+    let measured = run.map_or_else(Measured::default, |run| {
+        Measured::of(run.proposal.rollouts.iter().map(|rollout| rollout.start).zip(&run.results))
+    });
+    Ok(Measured { episode: Some(plan.episode), ..measured })
+}
+
+/// A plant whose measurements have faults.
+pub struct FaultyPlant<P> {
+    plant: P,
+    faults: Faults,
+    /// Time at which a rollout ends.
+    end: f64,
+    /// Time at which the rollout is aborted, if that is before its horizon.
+    stops: Option<f64>,
+    stream: Stream,
+}
+
+impl<P: Plant> Plant for FaultyPlant<P> {
+    fn run(&mut self, rollout: &mut Rollout) -> RolloutResult {
+        let rng = &mut self.stream.index(rollout.episode).index(rollout.start).rng();
+        let times = self.faults.disturbed(rollout.schedule.known(), self.end, rng);
         if let Some(times) = &times {
-            leg.schedule = Box::new(Times::new(times.iter().map(|(at, _)| *at).collect()));
+            rollout.schedule = Box::new(Times::new(times.iter().map(|(at, _)| *at).collect()));
         }
-        let executed = plant.run(leg);
-        measured.ends.push(end(leg.start, &executed, faults, system.task.horizon));
-        measured.controls.extend(controls(leg.start, &executed));
-        measured.rows.extend(rows(leg.start, executed, times.as_deref(), faults, rng));
-    }
-    Ok(measured)
-}
-
-/// When each sample is really taken, and the time that is written down; none if all is as asked.
-fn disturbed(table: &LegTable, faults: &Faults, end: f64, rng: &mut Rng) -> Option<Vec<(f64, f64)>> {
-    if faults.delay == 0.0 && faults.late == 0.0 && faults.stop_at.is_none() {
-        return None;
-    }
-    let mut times: Vec<(f64, f64)> = Vec::new();
-    for &asked in &table.measure_at {
-        let written = asked + faults.late * rng.unit();
-        if written <= end {
-            times.push(((written - faults.delay).max(0.0), written));
+        let mut result = self.plant.run(rollout);
+        result.readings = self.faults.spoilt(result.readings, times.as_deref(), rng);
+        if let Some(t) = self.stops {
+            // The cost of an aborted run is not known on hardware.
+            (result.cost, result.outcome) =
+                (f64::NAN, Outcome::Reported { what: format!("stopped at t = {t}") });
         }
-    }
-    times.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    Some(times)
-}
-
-fn end(start: usize, executed: &Executed, faults: &Faults, horizon: f64) -> End {
-    let stopped = faults.stop_at.filter(|&t| t < horizon);
-    match stopped {
-        // What a run that was stopped cost, nobody in a laboratory knows.
-        Some(t) => End { start, cost: None, outcome: Some(format!("stopped at t = {t}")) },
-        None => End { start, cost: Some(executed.cost), outcome: Some(executed.outcome.to_string()) },
+        result
     }
 }
 
-fn rows(
-    start: usize,
-    executed: Executed,
-    times: Option<&[(f64, f64)]>,
-    faults: &Faults,
-    rng: &mut Rng,
-) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (i, reading) in executed.readings.into_iter().enumerate() {
-        let t = times.and_then(|times| times.get(i)).map_or(reading.time, |(_, written)| *written);
-        let mut row = Row { t, ..row(start, &reading) };
-        let (lost, spike, nan) =
-            (rng.unit() < faults.drop, rng.unit() < faults.spikes, rng.unit() < faults.nan);
-        if lost {
-            continue;
+impl Faults {
+    /// Actual and recorded time of each sample; `None` if all samples are as requested.
+    fn disturbed(&self, asked: &[f64], end: f64, rng: &mut Rng) -> Option<Vec<(f64, f64)>> {
+        if self.delay == 0.0 && self.late == 0.0 && self.stop_at.is_none() {
+            return None;
         }
-        for value in row.x_dot.as_mut().unwrap_or(&mut row.x) {
-            if spike {
-                *value *= 1000.0;
-            }
-            if nan {
-                *value = f64::NAN;
+        let mut times: Vec<(f64, f64)> = Vec::new();
+        for &asked in asked {
+            let written = asked + self.late * rng.unit();
+            if written <= end {
+                times.push(((written - self.delay).max(0.0), written));
             }
         }
-        rows.push(row);
+        times.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        Some(times)
     }
-    rows
-}
 
-/// A leg of a plan that does not say who made it: its table of gains, as anybody would run it.
-fn by_gains(system: &System, plan: &PlanFile, number: usize) -> Result<Leg, Mistake> {
-    let (reference, table) = (control::reference(plan, number)?, &plan.legs[number]);
-    Ok(Leg {
-        episode: plan.episode,
-        start: table.start,
-        initial_state: table.initial_state.clone(),
-        policy: Box::new(Feedback::new(reference, LadderSettings::of(&system.task))),
-        schedule: Box::new(Times::new(table.measure_at.clone())),
-        quantity: Quantity::Derivatives,
-    })
+    /// The readings as recorded, with faults applied.
+    fn spoilt(&self, readings: Vec<Reading>, times: Option<&[(f64, f64)]>, rng: &mut Rng) -> Vec<Reading> {
+        let mut written = Vec::new();
+        for (i, mut reading) in readings.into_iter().enumerate() {
+            if let Some((_, time)) = times.and_then(|times| times.get(i)) {
+                reading.time = *time;
+            }
+            let (lost, spike, nan) =
+                (rng.unit() < self.drop, rng.unit() < self.spikes, rng.unit() < self.nan);
+            if lost {
+                continue;
+            }
+            for value in reading.derivative.as_mut().unwrap_or(&mut reading.state) {
+                if spike {
+                    *value *= 1000.0;
+                }
+                if nan {
+                    *value = f64::NAN;
+                }
+            }
+            written.push(reading);
+        }
+        written
+    }
 }

@@ -1,11 +1,11 @@
-//! Numbers about numbers.
+//! Descriptive statistics.
 
-/// Arithmetic mean; NaN of nothing.
+/// Arithmetic mean; NaN for an empty slice.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Sample standard deviation (n − 1), as the paper's table has it; 0 of a single value.
+/// Sample standard deviation (n − 1), as in the paper's table; 0 for a single value.
 pub fn sample_std(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -15,7 +15,7 @@ pub fn sample_std(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt()
 }
 
-/// The value below which a share `p` lies, linear between the values: NumPy's default. NaN of nothing.
+/// Quantile `p` with linear interpolation, NumPy's default; NaN for an empty slice.
 pub fn quantile(values: &[f64], p: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -25,15 +25,15 @@ pub fn quantile(values: &[f64], p: f64) -> f64 {
     let low = place.floor() as usize;
     let (a, b) = (sorted[low], sorted[(low + 1).min(last)]);
     let t = place - low as f64;
-    // Also where the next value is infinite.
+    // Avoids NaN if the next value is infinite.
     if t <= 0.0 {
         return a;
     }
-    // As NumPy does, from the nearer end: exact at both.
+    // As NumPy does, interpolate from the nearer end: exact at both.
     if t < 0.5 { a + (b - a) * t } else { b - (b - a) * (1.0 - t) }
 }
 
-/// The middle value.
+/// Median.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }

@@ -1,7 +1,7 @@
-//! The studies that come with the program: the paper's experiments and ours, one grid each, in `studies/`.
+//! The studies shipped with the program: experiments of the paper and additional ones, one grid each, from `studies/`.
 
 use crate::grid::Grid;
-use crate::mistake::Mistake;
+use crate::user_error::{Catalogue, UserError};
 
 macro_rules! studies {
     ($($name:literal),*) => {
@@ -9,7 +9,7 @@ macro_rules! studies {
     };
 }
 
-/// Names and texts.
+/// Names and TOML texts of the shipped studies.
 pub const STUDIES: [(&str, &str); 10] = studies![
     "table1",
     "strategies",
@@ -23,11 +23,11 @@ pub const STUDIES: [(&str, &str); 10] = studies![
     "discrete"
 ];
 
-/// The grid of a study.
-pub fn grid(name: &str) -> Result<Grid, Mistake> {
+/// The grid of a shipped study.
+pub fn grid(name: &str) -> Result<Grid, UserError> {
     let Some((_, text)) = STUDIES.iter().find(|(known, _)| *known == name) else {
         let names = STUDIES.iter().map(|(known, _)| *known);
-        return Err(Mistake::new(format!("no study '{name}'")).suggest(name, names, "ocorl figure"));
+        return Err(UserError::new(format!("no study '{name}'")).suggest(name, names, Catalogue::Studies));
     };
     Grid::parse(text, &format!("studies/{name}.toml"))
 }
@@ -43,6 +43,6 @@ mod tests {
         }
         assert_eq!(grid("table1").unwrap().cells().len(), 9 * 3 * 10);
         assert_eq!(grid("total-measurements").unwrap().cells().len(), 9 * 5 * 3 * 3);
-        assert!(grid("tabel1").unwrap_err().hint.is_some_and(|hint| hint.contains("'table1'")));
+        assert!(grid("tabel1").unwrap_err().hint.is_some_and(|hint| hint.to_string().contains("'table1'")));
     }
 }

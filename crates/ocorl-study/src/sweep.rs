@@ -1,20 +1,19 @@
-//! A sweep on disk: every finished cell is an event of a [`Store`], there whole or not at all. Stopped at any moment,
-//! it goes on where it was.
+//! A sweep on disk: every finished cell is an event of a [`Store`], written atomically. A sweep interrupted at any time can be resumed.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `sweep.db` | the results of all cells that have ended, also of other grids that were run in the same folder |
-//! | `sweep.lock` | who is at work there |
-//! | `grid.json` | the grid that was run last, for whoever watches |
-//! | `timings.csv` | what each cell took here |
+//! | `sweep.db` | the results of all finished cells, also of other grids that were run in the same folder |
+//! | `sweep.lock` | the process that writes at present |
+//! | `grid.json` | the grid that was run last, for observers |
+//! | `timings.csv` | run times of the cells on this machine |
 //! | `about.toml` | command, version, date, machine, processor time |
-//! | `results.csv`, `results.json`, `episodes.csv` | all of it, in the order of the grid |
+//! | `results.csv`, `results.json`, `episodes.csv` | all results, in the order of the grid |
 //!
-//! The database is the memory; the other files are written from it at the end, for people and for
-//! [`Results::load`]. Its events are `created` (the version of the program) and `cell` (the result of a cell as JSON, the same bytes
-//! wherever it ran; the later one of the same cell counts). The tables `cells` and `timings` stand beside them, for people with SQL.
-//! Times are in no event, so that a sweep run twice on one thread has the same chain of checksums twice. On several threads cells
-//! may end in another order; then the chains differ, and `results.csv` does not.
+//! The database is authoritative; the other files are written from it at the end, for users and for [`Results::load`]. Its events are
+//! `created` (the version of the program) and `cell` (the result of a cell as JSON, the same bytes on every machine; of several events for
+//! one cell the last counts). The tables `cells` and `timings` are provided for SQL queries. Events contain no times, so that a sweep run
+//! twice on one thread has equal checksum chains. On several threads cells may finish in another order; then the chains differ, and
+//! `results.csv` does not.
 
 mod old;
 mod reading;
@@ -27,7 +26,7 @@ use crate::cell::{Cell, CellResult};
 use crate::files::{remove_leftovers, write_atomically};
 use crate::grid::Grid;
 use crate::results::Results;
-use crate::store::{Access, Record, Store, StoreError};
+use crate::store::{Access, Record, Store, StoreError, encoded};
 use crate::threads::{self, Jobs, Timing, Update, Work};
 use crate::tidy::Tidy;
 use old::Old;
@@ -39,59 +38,59 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tables::{CELL, CREATED, Created};
 
-/// Why a sweep cannot go on. What is finished is safe on disk.
+/// Reason why a sweep cannot continue. Finished cells are safe on disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// The file system refuses.
+    /// The file system reported an error.
     #[error("cannot write '{}': {source}", path.display())]
     File {
-        /// Where.
+        /// Path of the file.
         path: PathBuf,
-        /// What it says.
+        /// Error of the file system.
         source: io::Error,
     },
-    /// The database: damaged, in use, or the disk refuses.
+    /// Error of the database: damaged, in use, or not writable.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A finished cell is another version's.
+    /// A finished cell was produced by another version of the program.
     #[error("a cell in '{}' was made by version {theirs}, this is {ours}: {cell}", path.display())]
     OtherVersion {
-        /// The database.
+        /// Path of the database.
         path: PathBuf,
-        /// Which cell.
+        /// Description of the cell.
         cell: String,
-        /// Who made it.
+        /// Version that produced the cell.
         theirs: String,
-        /// Who we are.
+        /// Version of this program.
         ours: &'static str,
     },
 }
 
-/// Who made the results of a sweep, when and where.
+/// Origin of the results of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// What was typed.
+    /// Command line.
     pub command: String,
     /// Version of the program.
     pub version: String,
-    /// Day on which the last cell ended.
+    /// Date on which the last cell finished.
     pub date: String,
     /// Processor and number of cores.
     pub machine: String,
-    /// Seconds of one processor for all cells together.
+    /// Processor seconds of all cells together.
     pub cpu_seconds: f64,
 }
 
 impl About {
-    /// Reads what [`Sweep::describe`] wrote into `folder`; none if nobody did.
+    /// Reads the file that [`Sweep::describe`] wrote into `folder`; `None` if there is none.
     pub fn load(folder: &Path) -> Option<Self> {
         toml::from_str(&fs::read_to_string(folder.join("about.toml")).ok()?).ok()
     }
 }
 
-/// A sweep, and what of it is finished.
+/// A sweep with the results of its finished cells.
 #[derive(Debug)]
 pub struct Sweep {
     store: Store,
@@ -99,15 +98,15 @@ pub struct Sweep {
     cells: Vec<Cell>,
     results: Vec<Option<CellResult>>,
     timings: BTreeMap<String, Timing>,
-    /// Files of cells from before there was a database that could not be read; their cells will be run again.
+    /// Unreadable cell files from the format before the database; their cells will be run again.
     pub damaged: Vec<PathBuf>,
 }
 
 impl Sweep {
-    /// Opens the sweep of `grid` in `folder`, which is made if it is not there, and looks what is finished.
+    /// Opens the sweep of `grid` in `folder`, which is created if it does not exist, and loads the finished cells.
     pub fn open(folder: &Path, grid: &Grid) -> Result<Self, SweepError> {
         let mut ended = HashMap::new();
-        // Made first: what a process left that died while it made the database is made anew.
+        // Creation is tried first: it replaces an incomplete database left by a process that died.
         let mut store = match Store::create(folder, FORM) {
             Err(StoreError::Exists { .. }) => {
                 Store::open(folder, FORM, Access::Write, |record| take(&record, &mut ended))?
@@ -134,18 +133,18 @@ impl Sweep {
         &self.cells
     }
 
-    /// What became of the cell at a place, if it has ended.
+    /// Result of the cell with this index, if it has finished.
     pub fn result(&self, index: usize) -> Option<&CellResult> {
         self.results[index].as_ref()
     }
 
-    /// What each finished cell took on this machine, where that is known.
+    /// Run time of a finished cell on this machine, if known.
     pub fn timing(&self, index: usize) -> Option<Timing> {
         self.timings.get(&self.cells[index].id()).copied()
     }
 
-    /// Places of the cells that are still to be run, first seeds first, so that an early stop leaves a little of everything. With `again` also
-    /// those that failed.
+    /// Indices of the cells that remain to be run, ordered by seed, so that an interrupted sweep covers all settings. With `again`, failed
+    /// cells are included.
     pub fn todo(&self, again: bool) -> Vec<usize> {
         let open = |index: &usize| match &self.results[*index] {
             None => true,
@@ -156,14 +155,15 @@ impl Sweep {
         todo
     }
 
-    /// Work is about to begin: leaves the grid for whoever watches, and for whoever does the work elsewhere.
+    /// Prepares the folder: writes the grid for observers and for external workers.
     pub fn begins(&self) -> Result<(), SweepError> {
         let folder = self.store.folder();
         let left = self.grid.leave_in(folder);
         left.map_err(|source| SweepError::File { path: folder.join("grid.json"), source })
     }
 
-    /// Runs the cells at the places `todo` and keeps each as it ends; `watch` sees everything after it is safe. Returns whether all were run.
+    /// Runs the cells with indices `todo` and stores each result as it arrives; `watch` receives every update after it is stored. Returns
+    /// whether all cells were run.
     pub fn run(
         &mut self,
         todo: &[usize],
@@ -182,10 +182,10 @@ impl Sweep {
         })
     }
 
-    /// Keeps the result of the cell at a place; when this returns, it is on disk.
+    /// Stores the result of the cell with this index; when this returns, it is on disk.
     pub fn keep(&mut self, index: usize, result: &CellResult, timing: Timing) -> Result<(), SweepError> {
         let id = self.cells[index].id();
-        let (text, result) = result.written();
+        let (text, result) = result.written()?;
         self.store.append(&[(CELL, text)], |transaction, seq| {
             tables::put_cell(transaction, seq, &id, &result)?;
             tables::put_timing(transaction, &id, timing)
@@ -207,12 +207,12 @@ impl Sweep {
         write_atomically(&path, contents.as_bytes()).map_err(|source| SweepError::File { path, source })
     }
 
-    /// What is finished, in the order of the grid.
+    /// Finished results, in the order of the grid.
     pub fn results(&self) -> Results {
         Results { cells: self.results.iter().flatten().cloned().collect() }
     }
 
-    /// Writes down where the results come from: `about.toml`.
+    /// Writes the origin of the results to `about.toml`.
     pub fn describe(&self, command: &str, date: &str, machine: &str) -> Result<(), SweepError> {
         let times = self.cells.iter().filter_map(|cell| self.timings.get(&cell.id()));
         let about = About {
@@ -222,10 +222,14 @@ impl Sweep {
             machine: machine.into(),
             cpu_seconds: times.map(|t| t.cpu).sum::<f64>().round(),
         };
-        self.write("about.toml", &toml::to_string(&about).unwrap_or_default())
+        let text = toml::to_string(&about).map_err(|error| SweepError::File {
+            path: self.store.folder().join("about.toml"),
+            source: io::Error::other(error),
+        })?;
+        self.write("about.toml", &text)
     }
 
-    /// Writes the files that sum up.
+    /// Writes the summary files.
     pub fn save(&self) -> Result<Results, SweepError> {
         if !self.timings.is_empty() {
             self.write("timings.csv", &self.timing_table().csv())?;
@@ -237,23 +241,24 @@ impl Sweep {
     }
 }
 
-/// What an event says; the later one of the same cell counts.
+/// Applies an event; of several events for one cell the last counts.
 fn take(record: &Record, ended: &mut HashMap<String, CellResult>) -> Result<(), String> {
     match record.kind.as_str() {
         CREATED => serde_json::from_str::<Created>(&record.payload).map(|_| ()),
         CELL => serde_json::from_str::<CellResult>(&record.payload).map(|result| {
             ended.insert(result.cell.id(), result);
         }),
-        other => return Err(format!("nobody knows what '{other}' is")),
+        other => return Err(format!("unknown kind of event '{other}'")),
     }
     .map_err(|error| error.to_string())
 }
 
-/// The first events of a database: who made it, and what files say from before there was one. Returns those that cannot be read.
+/// Writes the first events of a database: its version, and results from cell files of the earlier format. Returns the files that cannot be
+/// read.
 fn begin(store: &mut Store, ended: &mut HashMap<String, CellResult>) -> Result<Vec<PathBuf>, StoreError> {
     let (old, timings) = (Old::read(store.folder()), timings(store.folder()));
     let created = Created { version: env!("CARGO_PKG_VERSION").into() };
-    let mut events = vec![(CREATED, serde_json::to_string(&created).unwrap_or_default())];
+    let mut events = vec![(CREATED, encoded("the beginning of the sweep", &created)?)];
     events.extend(old.cells.iter().map(|(text, _)| (CELL, text.clone())));
     store.append(&events, |transaction, first| {
         for ((_, result), seq) in old.cells.iter().zip(first + 1..) {
@@ -265,7 +270,7 @@ fn begin(store: &mut Store, ended: &mut HashMap<String, CellResult>) -> Result<V
     Ok(old.damaged)
 }
 
-/// What each cell of the sweep in `folder` took, by its id. Times that cannot be read are not known.
+/// Run times of the cells of the sweep in `folder`, by cell id. Unreadable entries are skipped.
 pub fn timings(folder: &Path) -> BTreeMap<String, Timing> {
     let Ok(mut reader) = csv::Reader::from_path(folder.join("timings.csv")) else { return BTreeMap::new() };
     let rows = reader.deserialize::<(String, f64, f64)>().filter_map(Result::ok);
@@ -279,7 +284,7 @@ mod tests {
     use crate::cell::EpisodeRow;
     use std::sync::atomic::AtomicBool;
 
-    /// Whoever runs a cell in no time.
+    /// A worker that returns a given result immediately.
     struct Pretend<F>(F);
 
     impl<F: Fn(&Cell) -> CellResult + Send + Sync + 'static> Work for Pretend<F> {
@@ -307,7 +312,7 @@ mod tests {
         with_cost(cell, 0.1 + cell.seed as f64)
     }
 
-    /// Runs what is to be run, one cell at a time.
+    /// Runs the remaining cells one at a time.
     fn run(
         sweep: &mut Sweep,
         again: bool,
@@ -321,7 +326,7 @@ mod tests {
         todo.len()
     }
 
-    /// Every event, and the last checksum.
+    /// All events and the last checksum.
     fn events(folder: &Path) -> (Vec<Record>, String) {
         let mut records = Vec::new();
         let store = Store::open(folder, FORM, Access::Read, |record| {
@@ -347,7 +352,7 @@ mod tests {
         assert_eq!(csv(&one), csv(&two));
         assert_eq!(timings(&two).len(), 4);
         assert!(timings(&two).values().all(|timing| timing.wall >= 0.02));
-        // Another grid in the same folder finds what they share, and what the first gave is not lost.
+        // Another grid in the same folder reuses shared cells, and the results of the first grid are kept.
         assert_eq!(run(&mut Sweep::open(&one, &grid(6)).unwrap(), false, good), 2);
         let sweep = Sweep::open(&one, &grid(5)).unwrap();
         assert!(sweep.todo(true).is_empty());
@@ -409,7 +414,7 @@ mod tests {
         fs::write(&broken, &texts.remove(&cells[2].id()).unwrap()[..40]).unwrap();
         let times = format!("cell,cpu_seconds,wall_seconds\n{},1.5,2.25\nodd,NaN,inf\n", cells[1].id());
         fs::write(folder.path().join("timings.csv"), times).unwrap();
-        // A process that died while it made the database.
+        // A process died while creating the database.
         fs::write(folder.path().join("sweep.db"), "").unwrap();
 
         let sweep = Sweep::open(folder.path(), &grid(4)).unwrap();
@@ -424,7 +429,7 @@ mod tests {
         assert_eq!(records.iter().map(|record| record.payload.as_str()).collect::<Vec<_>>(), expected);
         assert_eq!(fs::read_dir(&inside).unwrap().count(), 4);
 
-        // From now on the database counts, also for the cell of another grid.
+        // From now on the database is authoritative, also for the cell of another grid.
         fs::remove_dir_all(&inside).unwrap();
         let mut sweep = Sweep::open(folder.path(), &grid(5)).unwrap();
         assert!(sweep.damaged.is_empty());

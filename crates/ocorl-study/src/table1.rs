@@ -1,4 +1,5 @@
-//! Table 1 of the paper beside ours: nine systems, what is possible with the true model, and what three measurement strategies learn.
+//! Table 1 of the paper with the results of this program: nine systems, reference costs with known dynamics, and costs learned with three
+//! measurement strategies.
 
 use crate::known::Known;
 use crate::progress::Progress;
@@ -7,14 +8,14 @@ use crate::results::{Group, Results};
 use crate::statistics::{mean, sample_std};
 use crate::tidy::Tidy;
 use ocorl::learn::Strategy;
-use ocorl::system::{Benchmark, Cell as PaperCell, Published, Text};
+use ocorl::system::{Benchmark, Cell as PaperCell, KnownSystem, Published, Text};
 use std::fmt::Write;
 
 /// The strategies of the table, in its order.
 pub const STRATEGIES: [Strategy; 3] =
     [Strategy::MaxKernelDistance, Strategy::MaxDeterminant, Strategy::Equidistant];
 
-/// Heads of the columns of [`Table1::progress`].
+/// Column headers of [`Table1::progress`].
 pub const PROGRESS: [&str; 9] = [
     "System",
     "strategy",
@@ -27,7 +28,7 @@ pub const PROGRESS: [&str; 9] = [
     "of the last five",
 ];
 
-/// What the paper got with a strategy, if it tried it.
+/// The paper's result for a strategy, if there is one.
 pub fn published(row: &Published, strategy: Strategy) -> Option<PaperCell> {
     match strategy {
         Strategy::MaxKernelDistance => Some(row.max_kernel_distance),
@@ -37,61 +38,61 @@ pub fn published(row: &Published, strategy: Strategy) -> Option<PaperCell> {
     }
 }
 
-/// The table, as far as results are there.
+/// Table 1, with all available results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table1 {
-    /// One a system, in the paper's order.
+    /// One row per system, in the paper's order.
     pub rows: Vec<Row>,
 }
 
-/// One system.
+/// Row of one system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its name.
+    /// Name of the system.
     pub system: Text,
-    /// Its name as the table prints it.
+    /// Name as printed in the table.
     pub title: Text,
-    /// The paper's row.
+    /// The paper's values.
     pub paper: Published,
-    /// Ours with the true model.
+    /// Reference costs computed here with known dynamics.
     pub known: Option<Known>,
-    /// Ours, learned: one for each of [`STRATEGIES`].
+    /// Learned costs, one entry for each of [`STRATEGIES`].
     pub learned: [Learned; 3],
 }
 
-/// One strategy on one system.
+/// Results of one strategy on one system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// Final costs of the seeds that came to their end.
+    /// Final costs of the seeds that finished.
     pub costs: Vec<f64>,
-    /// How many of these ended before their horizon.
+    /// Number of these whose last episode was aborted.
     pub diverged: usize,
-    /// Cells without a result.
+    /// Number of cells without a result.
     pub failed: usize,
-    /// What the episodes on the way cost; none without results.
+    /// Learning progress over all episodes; `None` without results.
     pub progress: Option<Progress>,
-    /// What the paper got.
+    /// The paper's result.
     pub paper: PaperCell,
 }
 
 impl Learned {
-    /// Mean final cost; NaN if there is none.
+    /// Mean final cost; NaN without results.
     pub fn mean(&self) -> f64 {
         mean(&self.costs)
     }
 
-    /// Sample standard deviation.
+    /// Sample standard deviation of the final costs.
     pub fn std(&self) -> f64 {
         sample_std(&self.costs)
     }
 
-    /// Whether the mean is more than the paper prints, its rounding aside.
+    /// Whether the mean exceeds the paper's printed value by more than its rounding.
     pub fn is_above_print(&self) -> bool {
         self.mean() > self.paper.mean + ROUNDING
     }
 
-    /// Mean ± spread, and what ended badly.
-    fn words(&self, plus_minus: &str) -> String {
+    /// Formats mean ± standard deviation, and the numbers of aborted and failed runs.
+    fn text(&self, plus_minus: &str) -> String {
         if self.costs.is_empty() {
             return if self.failed > 0 { format!("{} failed", self.failed) } else { "-".into() };
         }
@@ -105,12 +106,12 @@ impl Learned {
     }
 }
 
-/// Half a unit of the last digit that the paper prints.
+/// Half a unit of the last printed digit of the paper.
 const ROUNDING: f64 = 0.005;
 
 impl Row {
-    /// Whether a strategy costs at most what the paper prints. Where the paper prints even its cost with the known model below the exact
-    /// optimum, its integration errs low; then within 0.3 % of the optimum counts too. `None` without results.
+    /// Whether a strategy costs at most what the paper prints. If the paper's cost with known dynamics lies below the exact optimum, its
+    /// integration errs low; then a cost within 0.3 % of the optimum counts too. `None` without results.
     pub fn reaches_paper(&self, learned: &Learned) -> Option<bool> {
         let known = self.known.filter(|_| !learned.costs.is_empty())?;
         let errs_low = self.paper.continuous + ROUNDING < known.continuous;
@@ -118,22 +119,22 @@ impl Row {
         Some(near || !learned.is_above_print())
     }
 
-    /// The least of our three means.
+    /// The lowest of our three means.
     fn best(&self) -> f64 {
         self.learned.iter().map(Learned::mean).fold(f64::NAN, f64::min)
     }
 
-    /// The least of the paper's three means.
+    /// The lowest of the paper's three means.
     fn best_printed(&self) -> f64 {
         self.learned.iter().map(|l| l.paper.mean).fold(f64::NAN, f64::min)
     }
 }
 
 impl Table1 {
-    /// Sums up the cells of the study `table1` (or of fewer systems and seeds, or with more settings) that are in `results`.
+    /// Summarizes the cells of the study `table1` in `results`; systems and seeds may be missing, and further settings may be present.
     pub fn new(results: &Results) -> Self {
         let groups = results.groups();
-        let row = |b: &Benchmark| {
+        let row = |b: &KnownSystem| {
             let of = |strategy: Strategy, paper: PaperCell| {
                 let group = groups.iter().find(|group| {
                     group.cell.system == b.name
@@ -148,7 +149,7 @@ impl Table1 {
                     paper,
                 }
             };
-            let paper = b.published?;
+            let paper = *b.published()?;
             let learned = [
                 of(STRATEGIES[0], paper.max_kernel_distance),
                 of(STRATEGIES[1], paper.max_determinant),
@@ -162,7 +163,7 @@ impl Table1 {
         Table1 { rows: systems.iter().filter(|b| wanted.contains(&&*b.name)).filter_map(row).collect() }
     }
 
-    /// How many learned cells reach the paper's, of how many.
+    /// Number of learned cells that reach the paper's result, and number of cells compared.
     pub fn reached(&self) -> (usize, usize) {
         let verdicts = self
             .rows
@@ -171,34 +172,34 @@ impl Table1 {
         verdicts.fold((0, 0), |(yes, all), reached| (yes + usize::from(reached), all + 1))
     }
 
-    /// Head and rows of the printed forms. `bold` wraps the best of a row.
+    /// Header and rows of the printed forms. `bold` formats the best value of a row.
     pub fn printed(&self, plus_minus: &str, bold: impl Fn(String) -> String) -> Vec<Vec<String>> {
         let two = |value: f64| format!("{value:.2}");
         let three = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
         let mut lines = Vec::new();
         for row in &self.rows {
-            let known = |of: fn(&Known) -> f64| three(row.known.as_ref().map(of));
+            let known = |of: fn(&Known) -> Option<f64>| three(row.known.as_ref().and_then(of));
             let mut line = vec![
                 row.title.to_string(),
                 two(row.paper.continuous),
-                known(|k| k.continuous),
+                known(|k| Some(k.continuous)),
                 two(row.paper.held),
                 known(|k| k.held_as_printed),
-                known(|k| k.held),
+                known(|k| Some(k.held)),
             ];
             for learned in &row.learned {
                 let paper = format!("{:.2} {plus_minus} {:.2}", learned.paper.mean, learned.paper.std);
                 let best =
                     |value: f64, least: f64, text: String| if value <= least { bold(text) } else { text };
                 line.push(best(learned.paper.mean, row.best_printed(), paper));
-                line.push(best(learned.mean(), row.best(), learned.words(plus_minus)));
+                line.push(best(learned.mean(), row.best(), learned.text(plus_minus)));
             }
             lines.push(line);
         }
         lines
     }
 
-    /// For documents.
+    /// The table as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::from(
             "| System | Optimum: paper | ours | Zero-order hold as printed: paper | ours | Optimal zero-order hold: ours \
@@ -211,7 +212,7 @@ impl Table1 {
         text
     }
 
-    /// For papers; needs no package.
+    /// The table as LaTeX that needs no package.
     pub fn latex(&self) -> String {
         let mut text = String::from(
             "\\begin{tabular}{l|rr|rr|r|rr|rr|rr}\n\\hline\n\
@@ -226,7 +227,7 @@ impl Table1 {
         text + "\\hline\n\\end{tabular}\n"
     }
 
-    /// Learning progress, a line for each system and strategy that has results: the cells below [`PROGRESS`].
+    /// Learning progress: one line per system and strategy with results, with the columns of [`PROGRESS`].
     pub fn progress(&self) -> Vec<Vec<String>> {
         let mut lines = Vec::new();
         for row in &self.rows {
@@ -249,7 +250,7 @@ impl Table1 {
         lines
     }
 
-    /// Learning progress for documents.
+    /// Learning progress as Markdown.
     pub fn progress_markdown(&self) -> String {
         let mut text = format!("| {} |\n|---|---|{}\n", PROGRESS.join(" | "), "---:|".repeat(7));
         for line in self.progress() {
@@ -258,7 +259,7 @@ impl Table1 {
         text
     }
 
-    /// Learning progress for papers.
+    /// Learning progress as LaTeX.
     pub fn progress_latex(&self) -> String {
         let head = PROGRESS.join(" & ").replace('×', "$\\times$");
         let mut text = format!("\\begin{{tabular}}{{ll|r|rr|rr|rr}}\n\\hline\n{head} \\\\\n\\hline\n");
@@ -268,7 +269,7 @@ impl Table1 {
         text + "\\hline\n\\end{tabular}\n"
     }
 
-    /// For programs: one row a system and strategy.
+    /// The table as tidy data: one row per system and strategy.
     pub fn tidy(&self) -> Tidy {
         let rows: Vec<(&Row, Strategy, &Learned)> = self
             .rows
@@ -277,8 +278,8 @@ impl Table1 {
                 STRATEGIES.into_iter().zip(&row.learned).map(move |(s, learned)| (row, s, learned))
             })
             .collect();
-        let known = |of: fn(&Known) -> f64| {
-            rows.iter().map(move |(r, ..)| r.known.as_ref().map(of)).collect::<Vec<_>>()
+        let known = |of: fn(&Known) -> Option<f64>| {
+            rows.iter().map(move |(r, ..)| r.known.as_ref().and_then(of)).collect::<Vec<_>>()
         };
         let learned =
             |of: fn(&Learned) -> f64| rows.iter().map(move |(.., l)| Some(of(l))).collect::<Vec<_>>();
@@ -291,10 +292,10 @@ impl Table1 {
             .text("system", rows.iter().map(|(r, ..)| Some(&*r.system)))
             .text("strategy", rows.iter().map(|(_, s, _)| Some(s.name())))
             .number("paper_continuous", rows.iter().map(|(r, ..)| Some(r.paper.continuous)))
-            .number("continuous", known(|k| k.continuous))
+            .number("continuous", known(|k| Some(k.continuous)))
             .number("paper_held", rows.iter().map(|(r, ..)| Some(r.paper.held)))
             .number("held_as_printed", known(|k| k.held_as_printed))
-            .number("held", known(|k| k.held))
+            .number("held", known(|k| Some(k.held)))
             .number("paper_mean", learned(|l| l.paper.mean))
             .number("paper_std", learned(|l| l.paper.std))
             .number("mean", learned(Learned::mean))
@@ -320,7 +321,7 @@ mod tests {
     use super::*;
     use crate::cell::{Cell, CellResult, EpisodeRow};
 
-    /// One episode that ended like this.
+    /// A run of one episode with this cost and outcome.
     fn result(system: &str, strategy: &str, seed: u64, cost: f64, outcome: &str) -> CellResult {
         let set = [("strategy".to_owned(), toml::Value::String(strategy.into()))].into();
         let cell = Cell { system: system.into(), settings: "default".into(), set, seed };
@@ -342,7 +343,8 @@ mod tests {
             outcome: outcome.into(),
             bounds: crate::cell::Bounds::default(),
         };
-        let known = Known { continuous: 20.16, tracked: 20.16, held_as_printed: 20.6, held: 20.55, holds: 9 };
+        let known =
+            Known { continuous: 20.16, tracked: 20.16, held_as_printed: Some(20.6), held: 20.55, holds: 9 };
         CellResult { failure: None, known: Some(known), episodes: vec![row], ..CellResult::failed(&cell, "") }
     }
 
@@ -378,7 +380,7 @@ mod tests {
         let markdown = table.markdown();
         assert!(markdown.contains("| **20.250 ± 0.000** |"), "{markdown}");
         assert!(markdown.contains("| 21.000 ± 1.414 (1 aborted) (1 failed) |"), "{markdown}");
-        // The paper has two best ones.
+        // The paper's row has two best values.
         assert_eq!(markdown.matches("**20.20 ± 0.02**").count(), 2, "{markdown}");
         assert!(table.latex().contains("& \\textbf{20.250 $\\pm$ 0.000} \\\\"), "{}", table.latex());
         let csv = table.tidy().csv();
@@ -393,7 +395,7 @@ mod tests {
         let set = [("strategy", "max-determinant")];
         let table =
             Table1::new(&Results { cells: vec![crate::testing::run("pendulum", &set, 0, &episodes)] });
-        // Optimum 20: regret 30 + 0.5 + 0.25; the middle of the last five is 20.5.
+        // Optimum 20: regret 30 + 0.5 + 0.25; the median of the last five is 20.5.
         let line = "| Pendulum | max determinant | 1 of 3 | 50.0 | 2.50 | 30.8 | 1.54 | +1.25 % | +2.50 % |";
         let markdown = table.progress_markdown();
         assert_eq!(markdown.lines().nth(2), Some(line), "{markdown}");

@@ -1,10 +1,10 @@
-//! Cells on threads of this machine: one cell does not disturb another, whatever becomes of it.
+//! Runs cells on threads of this machine and isolates them from each other.
 //!
-//! Each cell has a thread of its own, with one thread of rayon inside, so that its processor time can be told. A panic becomes a failed
-//! cell. A cell that is over its budget is asked to stop; if it does not, it is left alone (its thread ends with the program) and another
-//! takes its place.
+//! Each cell has its own thread with a single rayon thread inside, so that its processor time can be measured. A panic becomes a failed
+//! cell. A cell that exceeds its budget is asked to stop; if it does not react, its thread is abandoned (it ends with the program) and the
+//! next cell starts.
 
-use crate::cell::{Cell, CellResult, EpisodeRow, Laboratory};
+use crate::cell::{Cell, CellResult, CellRunner, EpisodeRow};
 use cpu_time::ThreadTime;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -14,58 +14,58 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How often the clock is looked at.
+/// Interval at which budgets are checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Beyond its budget, a cell has this share of it and these seconds more to end by itself.
+/// Grace period beyond the budget: a fraction of the budget plus a number of seconds.
 const GRACE: (f64, f64) = (0.1, 5.0);
 
-/// Whoever can run a cell.
+/// Executes a cell.
 pub trait Work: Send + Sync + 'static {
-    /// Runs it; `cancel` asks to end soon, `watch` is told of every episode.
+    /// Runs a cell; `cancel` asks it to stop soon, `watch` is called after every episode.
     fn run(&self, cell: &Cell, cancel: &Arc<AtomicBool>, watch: &mut dyn FnMut(&EpisodeRow)) -> CellResult;
 }
 
-impl Work for Laboratory {
+impl Work for CellRunner {
     fn run(&self, cell: &Cell, cancel: &Arc<AtomicBool>, watch: &mut dyn FnMut(&EpisodeRow)) -> CellResult {
-        Laboratory::run(self, cell, cancel, watch)
+        CellRunner::run(self, cell, cancel, watch)
     }
 }
 
-/// How many at a time, and for how long.
+/// Parallelism and time budget.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    /// Cells at a time.
+    /// Number of cells that run at the same time.
     pub count: usize,
-    /// How long a cell may take.
+    /// Time budget of a cell.
     pub budget: Option<Duration>,
-    /// Ends everything, leaving what is not finished.
+    /// Stops everything when true; unfinished cells are dropped.
     pub cancel: Arc<AtomicBool>,
 }
 
-/// What a cell took.
+/// Run time of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Seconds of one processor.
+    /// Processor time in seconds.
     pub cpu: f64,
-    /// Seconds on the clock.
+    /// Wall-clock time in seconds.
     pub wall: f64,
 }
 
-/// What is told on the way. Numbers are places in the list of cells.
+/// A progress update. Numbers are indices in the list of cells.
 #[derive(Clone, Debug)]
 pub enum Update {
-    /// A cell began.
+    /// The cell started.
     Began(usize),
-    /// One of its episodes was completed.
+    /// The cell completed an episode.
     Episode(usize, Box<EpisodeRow>),
-    /// It ended, well or not.
+    /// The cell finished or failed.
     Ended(usize, Box<CellResult>, Timing),
-    /// Nothing happened for a while.
+    /// No update for some time.
     Tick,
 }
 
-/// A cell that is being run.
+/// A running cell.
 struct Running {
     index: usize,
     begin: Instant,
@@ -77,8 +77,8 @@ enum Message {
     Ended(usize, Result<(CellResult, f64), String>),
 }
 
-/// Runs the cells at the places `todo`, in that order. `tell` hears everything, on the calling thread; the first error it returns ends the
-/// work. Returns whether all were run.
+/// Runs the cells with indices `todo`, in that order. `tell` receives every update on the calling thread; the first error it returns stops
+/// the work. Returns whether all cells were run.
 pub fn run<E>(
     cells: &[Cell],
     todo: &[usize],
@@ -112,7 +112,7 @@ pub fn run<E>(
                 tell(Update::Episode(index, row))?;
             }
             Some(Message::Ended(index, ended)) => {
-                // A cell that was given up is not there any more.
+                // An abandoned cell is not in the list any more.
                 if let Some(place) = place(index) {
                     let cell = running.swap_remove(place);
                     tell(cell.ended(&cells[index], ended, jobs.budget))?;
@@ -131,7 +131,7 @@ pub fn run<E>(
 }
 
 impl Running {
-    /// Asks it to stop when its budget is used up, and says whether it has not listened.
+    /// Asks the cell to stop when its budget is used up; returns whether it has ignored that beyond the grace period.
     fn is_deaf(&self, budget: Duration) -> bool {
         let over = self.begin.elapsed().as_secs_f64() - budget.as_secs_f64();
         if over > 0.0 {
@@ -140,7 +140,7 @@ impl Running {
         over > GRACE.0 * budget.as_secs_f64() + GRACE.1
     }
 
-    /// What became of it.
+    /// Result of a cell that has ended.
     fn ended(
         &self,
         cell: &Cell,
@@ -149,19 +149,19 @@ impl Running {
     ) -> Update {
         let wall = self.begin.elapsed().as_secs_f64();
         let (mut result, cpu) = ended.unwrap_or_else(|reason| (CellResult::failed(cell, reason), wall));
-        // A cell that had no need to listen to the wish to stop has a result.
+        // A cell that finished before it noticed the request to stop has a result.
         if let Some(budget) =
             budget.filter(|_| self.cancel.load(Ordering::Relaxed) && result.failure.is_some())
         {
             result.failure = Some(format!("out of time: it took more than {} s", budget.as_secs_f64()));
-            // How far it came depends on the machine.
+            // The number of completed episodes depends on the speed of the machine.
             result.episodes.clear();
         }
         Update::Ended(self.index, Box::new(result), Timing { cpu, wall })
     }
 }
 
-/// Runs one cell on a thread of its own.
+/// Runs one cell on its own thread.
 fn start(index: usize, cell: Cell, cancel: Arc<AtomicBool>, work: Arc<dyn Work>, to: Sender<Message>) {
     let answer = to.clone();
     let run = move || {
@@ -179,7 +179,7 @@ fn start(index: usize, cell: Cell, cancel: Arc<AtomicBool>, work: Arc<dyn Work>,
             catch_unwind(AssertUnwindSafe(|| pool.install(timed)))
                 .map_err(|panic| format!("panicked: {}", message(panic.as_ref())))
         });
-        // Who has left hears nothing.
+        // The receiver may be gone; then the result is dropped.
         let _ = to.send(Message::Ended(index, ended));
     };
     if let Err(error) = std::thread::Builder::new().name(format!("cell {index}")).spawn(run) {
@@ -187,7 +187,7 @@ fn start(index: usize, cell: Cell, cancel: Arc<AtomicBool>, work: Arc<dyn Work>,
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> &str {
     let word = panic.downcast_ref::<&str>().copied();
     word.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::grid::Grid;
 
-    /// A cell that does what its seed says.
+    /// A worker whose behaviour is selected by the seed.
     struct Pretend;
 
     impl Work for Pretend {
@@ -211,7 +211,7 @@ mod tests {
                     }
                     CellResult::failed(cell, "cancelled")
                 }
-                // Does not listen.
+                // Ignores the request to stop.
                 3 => {
                     std::thread::sleep(Duration::from_hours(1));
                     CellResult::failed(cell, "never")

@@ -1,27 +1,26 @@
-//! Tables of plain columns, as files: CSV, JSON, and with the feature `parquet` Parquet.
+//! Tables of typed columns and their export to CSV, JSON and Parquet.
 
-#[cfg(feature = "parquet")]
 mod parquet;
 
 use serde_json::{Map, Value, json};
 
-/// One column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name: a word without blanks.
+    /// Name of the column, without blanks.
     pub name: String,
-    /// Its values, one a row.
+    /// Values, one per row.
     pub values: Values,
 }
 
-/// The values of a column; what is not there is `None`.
+/// Values of a column; a missing value is `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Words.
+    /// Text.
     Text(Vec<Option<String>>),
-    /// Whole numbers.
+    /// Integers.
     Count(Vec<Option<i64>>),
-    /// Numbers.
+    /// Floating-point numbers.
     Number(Vec<Option<f64>>),
 }
 
@@ -34,7 +33,7 @@ impl Values {
         }
     }
 
-    /// A cell as text that reads back as the same value; empty where there is none.
+    /// A value as text that reads back as the same value; empty if it is missing.
     fn text(&self, row: usize) -> String {
         match self {
             Values::Text(values) => values[row].clone().unwrap_or_default(),
@@ -57,25 +56,25 @@ impl Values {
 /// A table of columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tidy {
-    /// From left to right.
+    /// Columns from left to right.
     pub columns: Vec<Column>,
 }
 
 impl Tidy {
-    /// A column of words more.
+    /// Appends a text column.
     #[must_use]
     pub fn text<S: Into<String>>(self, name: &str, values: impl IntoIterator<Item = Option<S>>) -> Self {
         self.column(name, Values::Text(values.into_iter().map(|v| v.map(Into::into)).collect()))
     }
 
-    /// A column of whole numbers more.
+    /// Appends an integer column.
     #[must_use]
     pub fn count(self, name: &str, values: impl IntoIterator<Item = Option<usize>>) -> Self {
         let whole = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         self.column(name, Values::Count(values.into_iter().map(|v| v.map(whole)).collect()))
     }
 
-    /// A column of numbers more.
+    /// Appends a column of floating-point numbers.
     #[must_use]
     pub fn number(self, name: &str, values: impl IntoIterator<Item = Option<f64>>) -> Self {
         self.column(name, Values::Number(values.into_iter().collect()))
@@ -90,12 +89,12 @@ impl Tidy {
         self
     }
 
-    /// Rows below the header.
+    /// Number of rows, without the header.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 
-    /// As CSV with a header.
+    /// The table as CSV with a header.
     pub fn csv(&self) -> String {
         let mut out = String::new();
         let mut line = |cells: &mut dyn Iterator<Item = String>| {
@@ -109,7 +108,7 @@ impl Tidy {
         out
     }
 
-    /// As a JSON list of objects, one a row.
+    /// The table as a JSON list with one object per row.
     pub fn json(&self) -> String {
         let object = |row: usize| {
             let entries = self.columns.iter().map(|column| (column.name.clone(), column.values.json(row)));
@@ -120,7 +119,7 @@ impl Tidy {
     }
 }
 
-/// A cell of a CSV file, in quotes where it needs them.
+/// A CSV cell, quoted if necessary.
 fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

@@ -1,12 +1,12 @@
-//! What was seen of an episode beside what was told of it: how long it took, the way it went, how its controller fared, how far the
-//! measurements lay from what was expected.
+//! Additional data of an episode beside its recorded measurements: durations, trajectories, controller performance, model uncertainty.
 //!
-//! A study does not need it: it stands in files of its own, `traces/<episode>.json`, may be deleted, and then pictures show less. Of a
-//! simulated episode it can be made again ([`crate::simulated::retrace`]).
+//! A study does not depend on it. It is stored in separate files, `traces/<episode>.json`, which may be deleted; then figures show less.
+//! The trace of a simulated episode can be reconstructed ([`crate::simulated::retrace`]).
 
 use crate::files::write_atomically;
 use crate::known::Known;
-use ocorl::plant::Executed;
+use crate::plan_file::{blocks, rows};
+use ocorl::plant::RolloutResult;
 use ocorl::simulate::Trajectory;
 use ocorl::system::Bounds;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,115 +14,144 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The folder of traces in that of a study.
+/// Folder of the traces within the folder of a study.
 pub const FOLDER: &str = "traces";
-/// Every so many-th moment of a run is kept: 201 of 1001.
+/// Every `STRIDE`-th sample of a trajectory is kept: 201 of 1001.
 const STRIDE: usize = 5;
 
-/// What was seen of an episode.
+/// Additional data of an episode.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trace {
-    /// Which.
+    /// Number of the episode.
     pub episode: usize,
-    /// Seconds on the clock that planning took.
+    /// Wall-clock seconds spent on planning.
     pub planning_seconds: Option<f64>,
-    /// The same for the runs.
+    /// Wall-clock seconds spent on the rollouts.
     pub running_seconds: Option<f64>,
-    /// The same for learning from it.
+    /// Wall-clock seconds spent on learning from the episode.
     pub learning_seconds: Option<f64>,
-    /// Where each run went.
-    pub paths: Vec<Way>,
-    /// How the controller fared.
+    /// Trajectory of each rollout.
+    #[serde(with = "paths")]
+    pub paths: Vec<Trajectory>,
+    /// Controller performance.
     pub control: Option<Health>,
-    /// I(Dₙ; f | D₁:ₙ₋₁), summed over the outputs.
+    /// Information gain I(Dₙ; f | D₁:ₙ₋₁), summed over the outputs.
     pub information_gain: Option<f64>,
-    /// Root mean square of σ relative to f* along the way, mean over the outputs.
+    /// Model uncertainty along the trajectory: root mean square of σ relative to f*, mean over the outputs.
     pub uncertainty: Option<f64>,
 }
 
-/// Where a run went: a state and a control for each time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Way {
-    /// Times.
-    pub t: Vec<f64>,
-    /// States.
-    pub x: Vec<Vec<f64>>,
-    /// Controls.
-    pub u: Vec<Vec<f64>>,
+/// Subsampled trajectory, up to the first sample that is not finite: the part that is stored.
+pub fn thinned(trajectory: &Trajectory) -> Trajectory {
+    let last = trajectory.len().saturating_sub(1);
+    let finite =
+        |i: usize| trajectory.states.at(i).iter().chain(trajectory.controls.at(i)).all(|v| v.is_finite());
+    let kept = |i: usize| i.is_multiple_of(STRIDE) || i == last;
+    let end = (0..trajectory.len()).find(|i| kept(*i) && !finite(*i)).unwrap_or(trajectory.len());
+    Trajectory { costs: Vec::new(), ..trajectory.filtered(|i| i < end && kept(i)) }
 }
 
-impl Way {
-    /// Some moments of a trajectory, up to the first that is not finite.
-    pub fn of(trajectory: &Trajectory) -> Self {
-        let mut way = Way::default();
-        let last = trajectory.times.len().saturating_sub(1);
-        for i in (0..trajectory.times.len()).filter(|i| i.is_multiple_of(STRIDE) || *i == last) {
-            let (x, u) = (trajectory.states.at(i), trajectory.controls.at(i));
-            if !x.iter().chain(u).all(|v| v.is_finite()) {
-                break;
-            }
-            way.push(trajectory.times[i], x, u);
-        }
-        way
-    }
+/// A trajectory in its JSON form: one state and one control per time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PathRows {
+    t: Vec<f64>,
+    x: Vec<Vec<f64>>,
+    u: Vec<Vec<f64>>,
+}
 
-    /// One moment more.
-    pub fn push(&mut self, t: f64, x: &[f64], u: &[f64]) {
-        self.t.push(t);
-        self.x.push(x.to_vec());
-        self.u.push(u.to_vec());
-    }
-
-    /// Leaves out every second moment.
-    pub fn thin(&mut self) {
-        fn half<T>(list: &mut Vec<T>) {
-            let mut i = 0;
-            list.retain(|_| {
-                i += 1;
-                i % 2 == 1
-            });
-        }
-        half(&mut self.t);
-        half(&mut self.x);
-        half(&mut self.u);
+impl From<&Trajectory> for PathRows {
+    fn from(path: &Trajectory) -> Self {
+        PathRows { t: path.times.clone(), x: rows(&path.states), u: rows(&path.controls) }
     }
 }
 
-/// How a controller fared.
+impl TryFrom<PathRows> for Trajectory {
+    type Error = &'static str;
+
+    fn try_from(PathRows { t, x, u }: PathRows) -> Result<Self, Self::Error> {
+        let size = |rows: &[Vec<f64>]| rows.first().map_or(1, Vec::len);
+        let even = |rows: &[Vec<f64>]| {
+            rows.len() == t.len() && size(rows) > 0 && rows.iter().all(|row| row.len() == size(rows))
+        };
+        if !even(&x) || !even(&u) {
+            return Err("a path needs a state and a control for each time");
+        }
+        let (states, controls) = (blocks(&x, size(&x)), blocks(&u, size(&u)));
+        Ok(Trajectory { times: t, states, controls, ..Trajectory::default() })
+    }
+}
+
+/// Serializes lists of trajectories in the form of [`PathRows`].
+mod paths {
+    use super::{PathRows, Trajectory};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(paths: &[Trajectory], serializer: S) -> Result<S::Ok, S::Error> {
+        paths.iter().map(PathRows::from).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Trajectory>, D::Error> {
+        let rows = Vec::<PathRows>::deserialize(deserializer)?;
+        rows.into_iter().map(|rows| Trajectory::try_from(rows).map_err(D::Error::custom)).collect()
+    }
+}
+
+/// Serializes an optional trajectory in the form of [`PathRows`].
+pub mod maybe_path {
+    use super::{PathRows, Trajectory};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    /// Serializes the trajectory.
+    #[allow(clippy::ref_option, reason = "serde hands over the field as it is")]
+    pub fn serialize<S: Serializer>(path: &Option<Trajectory>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_ref().map(PathRows::from).serialize(serializer)
+    }
+
+    /// Deserializes the trajectory.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Trajectory>, D::Error> {
+        let rows = Option::<PathRows>::deserialize(deserializer)?;
+        rows.map(|rows| Trajectory::try_from(rows).map_err(D::Error::custom)).transpose()
+    }
+}
+
+/// Controller performance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
-    /// Time between two controls, in seconds.
+    /// Control period in seconds.
     pub period: f64,
-    /// How often each rung was used: fresh, shifted, planned, safe.
-    pub rungs: [usize; 4],
-    /// How many solutions took how long: entry i counts those between [`Health::edge`] i and i + 1.
+    /// Number of updates on each fallback level: fresh, shifted, planned, safe.
+    #[serde(rename = "rungs")]
+    pub level_counts: [usize; 4],
+    /// Histogram of solve times: entry i counts those between [`Health::edge`] i and i + 1.
     pub solve_times: Vec<usize>,
-    /// How many took longer than the period.
+    /// Number of solves that took longer than the period.
     pub late: usize,
-    /// Share of the moments at which a control was at a limit.
+    /// Fraction of samples at which a control was at a bound.
     pub saturated: Option<f64>,
 }
 
 impl Health {
-    /// Steps of a decade of solve times.
+    /// Histogram bins per decade.
     const STEPS: f64 = 4.0;
-    /// The shortest solve time that is told apart, in milliseconds.
+    /// Lower edge of the first bin, in milliseconds.
     const SHORTEST: f64 = 0.01;
-    /// From 0.01 ms to 1 s.
+    /// Number of bins, from 0.01 ms to 1 s.
     const BINS: usize = 20;
 
-    /// Nothing happened yet.
+    /// An empty record for a controller with this period.
     pub fn new(period: f64) -> Self {
         Health { period, solve_times: vec![0; Health::BINS], ..Health::default() }
     }
 
-    /// The lower end of a count of solve times, in milliseconds.
+    /// Lower edge of bin `i` of the solve times, in milliseconds.
     pub fn edge(i: usize) -> f64 {
         Health::SHORTEST * 10_f64.powf(i as f64 / Health::STEPS)
     }
 
-    /// Counts a solution that took so long.
+    /// Adds a solve time to the histogram.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -137,14 +166,14 @@ impl Health {
         self.late += usize::from(took.as_secs_f64() > self.period);
     }
 
-    /// Updates in all.
+    /// Total number of updates.
     pub fn updates(&self) -> usize {
-        self.rungs.iter().sum()
+        self.level_counts.iter().sum()
     }
 }
 
-/// Share of the moments of some runs at which a control was at a limit; none if there are no limits or no moments.
-pub fn saturated(executed: &[Executed], bounds: &Bounds) -> Option<f64> {
+/// Fraction of samples of the given rollouts at which a control was at a bound; `None` without bounds or samples.
+pub fn saturated(executed: &[RolloutResult], bounds: &Bounds) -> Option<f64> {
     let limited = bounds.lower.iter().chain(&bounds.upper).any(|b| b.is_finite());
     let at = |u: &[f64]| {
         (0..u.len()).any(|j| {
@@ -158,23 +187,23 @@ pub fn saturated(executed: &[Executed], bounds: &Bounds) -> Option<f64> {
 }
 
 impl Trace {
-    /// What was seen of an episode of the study in `folder`; none if nobody kept it.
+    /// Reads the trace of an episode of the study in `folder`; `None` if there is none.
     pub fn read(folder: &Path, episode: usize) -> Option<Self> {
         read(&file(folder, episode))
     }
 
-    /// Keeps it.
+    /// Writes the trace into the study's folder.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         write(&file(folder, self.episode), self)
     }
 }
 
-/// What is possible with the true model, if somebody found that out for the study in `folder`.
+/// Reads the reference costs of the study in `folder`, in the units of the paper's table, if they were stored.
 pub fn known(folder: &Path) -> Option<Known> {
     read(&folder.join(FOLDER).join("known.json"))
 }
 
-/// Keeps what is possible with the true model.
+/// Stores reference costs with known dynamics, in the units of the paper's table.
 pub fn keep_known(folder: &Path, known: &Known) -> io::Result<()> {
     write(&folder.join(FOLDER).join("known.json"), known)
 }
@@ -195,6 +224,7 @@ fn write(file: &Path, value: &impl Serialize) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ocorl::system::Dims;
 
     #[test]
     fn solve_times_fall_between_their_edges() {
@@ -208,12 +238,25 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_way_is_every_second_moment() {
-        let mut way = Way::default();
-        (0..5).for_each(|i| way.push(f64::from(i), &[0.0], &[1.0]));
-        way.thin();
-        assert_eq!(way.t, [0.0, 2.0, 4.0]);
-        assert_eq!((way.x.len(), way.u.len()), (3, 3));
+    fn a_path_keeps_its_form_in_files() {
+        let mut whole = Trajectory::empty(Dims { state: 2, control: 1 });
+        (0..8).for_each(|i| whole.push_with_cost(f64::from(i), &[1.0, f64::from(i)], &[0.5], 3.0));
+        whole.push_with_cost(8.0, &[f64::NAN, 0.0], &[0.5], 3.0);
+        let path = thinned(&whole);
+        assert_eq!(path.times, [0.0, 5.0]);
+        let trace = Trace { paths: vec![path], ..Trace::default() };
+        let text = serde_json::to_string(&trace).unwrap();
+        assert!(
+            text.contains(r#""paths":[{"t":[0.0,5.0],"x":[[1.0,0.0],[1.0,5.0]],"u":[[0.5],[0.5]]}]"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Trace>(&text).unwrap(), trace);
+        assert!(serde_json::from_str::<Trace>(&text.replace("[1.0,5.0]", "[1.0]")).is_err());
+        let empty = text
+            .replace("[0.0,5.0]", "[]")
+            .replace("[[1.0,0.0],[1.0,5.0]]", "[]")
+            .replace("[[0.5],[0.5]]", "[]");
+        assert!(serde_json::from_str::<Trace>(&empty).unwrap().paths[0].is_empty());
     }
 
     #[test]

@@ -1,54 +1,57 @@
-//! Around the marks of a panel: grid, ticks, names of the axes, words for categories, the colour bar.
+//! Draws what surrounds the marks of a panel: grid lines, tick labels, axis titles, category names and the colour bar. Marks
+//! themselves are drawn in `shapes`.
 
 use crate::colormap::{self, LEVELS};
 use crate::ink::num;
 use crate::plot::{Frame, Plot};
 use crate::scale::{Span, Ticks};
-use crate::words::{SMALL, TEXT, fit, number, number_width, text, width};
+use crate::text::{SMALL, TEXT, fit, number, number_width, text, width};
 
-/// Of the colour bar: distance from the panel, width.
+/// Gap between the axes and the colour bar, and width of the bar, in SVG units.
 const APART: f64 = 12.0;
 const BAR: f64 = 12.0;
-/// Height of a line of tick labels.
+/// Height of one line of tick labels, in SVG units.
 const LINE: f64 = 13.0;
-/// The longest word beside or below an axis.
+/// Width at which a category name beside or below an axis is cut, in SVG units.
 const LONGEST: f64 = 190.0;
-/// How steep words are turned, in degrees: the second where the first leaves no room.
+/// Angles at which long category names are drawn, in degrees. The second, steeper one is used where the first leaves too little
+/// room.
 const TURNS: [f64; 2] = [40.0, 60.0];
 
-/// Labels of a horizontal axis.
-pub(crate) struct Below {
-    /// Places and lines of words; numbers have one line, in which `^` starts a superscript.
+/// Tick labels of a horizontal axis, laid out.
+pub(crate) struct XLabels {
+    /// Position along the axis (0 to 1) and lines of text of each label. A number has one line, in which `^` starts a superscript.
     labels: Vec<(f64, Vec<String>)>,
     ticks: Ticks,
-    words: bool,
-    /// In degrees.
+    /// Whether the labels are category names; otherwise they are numbers.
+    is_text: bool,
+    /// Rotation in degrees, if the labels are rotated.
     turned: Option<f64>,
-    /// The height they take beyond one line.
+    /// Height that the labels need beyond one line, in SVG units.
     pub(crate) extra: f64,
 }
 
-impl Below {
+impl XLabels {
     pub(crate) fn new(plot: &Plot<'_>, frame: &Frame) -> Self {
         if plot.panel.x.categories.is_empty() {
             let w = frame.width;
             let ticks = plot.x.ticks(w, tick_count(w / 44.0), |label| width(label, SMALL) + 14.0);
             let labels = ticks.major.iter().map(|(at, label)| (*at, vec![label.clone()])).collect();
-            return Self { labels, ticks, words: false, turned: None, extra: 0.0 };
+            return Self { labels, ticks, is_text: false, turned: None, extra: 0.0 };
         }
-        Self::words(&plot.x, &plot.panel.x.categories, frame)
+        Self::category_names(&plot.x, &plot.panel.x.categories, frame)
     }
 
-    /// On one line if they fit, else on up to three, else turned.
-    fn words(span: &Span, categories: &[String], frame: &Frame) -> Self {
+    /// Lays out category names on one line if they fit, else on up to three lines, else rotated.
+    fn category_names(span: &Span, categories: &[String], frame: &Frame) -> Self {
         let step = span.slope(0.0).map_or(frame.width, |slope| slope.abs() * frame.width);
-        let all = span.words(categories, 1);
+        let all = span.categories(categories, 1);
         let wrapped = all.iter().map(|(at, word)| Some((*at, wrap(word, step - 8.0)?)));
         if let Some(labels) = wrapped.collect::<Option<Vec<_>>>() {
             let lines = labels.iter().map(|(_, lines)| lines.len()).max().unwrap_or(1);
-            return Self::with_words(labels, None, LINE * (lines as f64 - 1.0));
+            return Self::with_names(labels, None, LINE * (lines as f64 - 1.0));
         }
-        // Turned words end at their tick, and must not run over the left edge of the panel's room.
+        // Rotated names end at their tick and must not cross the left edge of the panel.
         let room = |at: f64, cos: f64| ((at * frame.width + frame.gutter + 16.0) / cos).min(LONGEST);
         let fits = |turn: &&f64| {
             let cos = turn.to_radians().cos();
@@ -56,15 +59,15 @@ impl Below {
         };
         let turn = *TURNS.iter().find(fits).unwrap_or(&TURNS[1]);
         let (sin, cos) = turn.to_radians().sin_cos();
-        let some = span.words(categories, stride(step, LINE / sin)).into_iter();
+        let some = span.categories(categories, stride(step, LINE / sin)).into_iter();
         let labels: Vec<_> = some.map(|(at, word)| (at, vec![fit(&word, SMALL, room(at, cos))])).collect();
         let widest = labels.iter().map(|(_, lines)| width(&lines[0], SMALL)).fold(0.0, f64::max);
-        Self::with_words(labels, Some(turn), (widest * sin - 2.0).max(0.0))
+        Self::with_names(labels, Some(turn), (widest * sin - 2.0).max(0.0))
     }
 
-    fn with_words(labels: Vec<(f64, Vec<String>)>, turned: Option<f64>, extra: f64) -> Self {
+    fn with_names(labels: Vec<(f64, Vec<String>)>, turned: Option<f64>, extra: f64) -> Self {
         let major = labels.iter().map(|(at, _)| (*at, String::new())).collect();
-        Self { labels, ticks: Ticks { major, ..Ticks::default() }, words: true, turned, extra }
+        Self { labels, ticks: Ticks { major, ..Ticks::default() }, is_text: true, turned, extra }
     }
 
     fn draw(&self, style: &dyn Fn(&str) -> String, w: f64, h: f64) -> String {
@@ -77,7 +80,7 @@ impl Below {
             }
             let style = style("middle");
             let line = |(index, line): (usize, &String)| {
-                if self.words {
+                if self.is_text {
                     text(x, y + LINE * index as f64, SMALL, &style, line)
                 } else {
                     number(x, y, &style, line)
@@ -89,10 +92,10 @@ impl Below {
     }
 }
 
-/// The words in lines of at most `room`; none if that takes more than three.
-fn wrap(words: &str, room: f64) -> Option<Vec<String>> {
+/// Breaks `name` into lines of at most `room`; `None` if that takes more than three lines.
+fn wrap(name: &str, room: f64) -> Option<Vec<String>> {
     let mut lines: Vec<String> = Vec::new();
-    for word in words.split_whitespace() {
+    for word in name.split_whitespace() {
         match lines.last_mut() {
             Some(line) if width(line, SMALL) + width(" ", SMALL) + width(word, SMALL) <= room => {
                 *line += " ";
@@ -104,39 +107,39 @@ fn wrap(words: &str, room: f64) -> Option<Vec<String>> {
     (lines.len() <= 3 && lines.iter().all(|line| width(line, SMALL) <= room)).then_some(lines)
 }
 
-/// Each how many-th label, `room` each, can stand `step` apart.
+/// Draw every n-th label so that labels of size `room` fit on ticks that are `step` apart; returns n.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few labels")]
 fn stride(step: f64, room: f64) -> usize {
     (room / step).ceil().clamp(1.0, 1e6) as usize
 }
 
-/// Ticks of a vertical axis: numbers, or words.
+/// Ticks of a vertical axis: numbers, or category names.
 pub(crate) fn ticks_beside(span: &Span, categories: &[String], height: f64) -> Ticks {
     if categories.is_empty() {
         return span.ticks(height, tick_count(height / 28.0), |_| 20.0);
     }
     let step = span.slope(0.0).map_or(height, |slope| slope.abs() * height);
-    let words = span.words(categories, stride(step, LINE)).into_iter();
-    let major = words.map(|(at, word)| (at, fit(&word, SMALL, LONGEST))).collect();
+    let names = span.categories(categories, stride(step, LINE)).into_iter();
+    let major = names.map(|(at, word)| (at, fit(&word, SMALL, LONGEST))).collect();
     Ticks { major, ..Ticks::default() }
 }
 
 impl Plot<'_> {
-    /// The room its labels need left of the axes.
+    /// Space that labels and title need left of the axes, in SVG units.
     pub(crate) fn gutter(&self) -> f64 {
         widest(&self.y_ticks) + 12.0 + if self.panel.y.text().is_empty() { 0.0 } else { TEXT + 6.0 }
     }
 
-    /// The room its colour bar needs right of the axes.
+    /// Space that the colour bar needs right of the axes, in SVG units; 0 without a bar.
     pub(crate) fn bar_room(&self) -> f64 {
         let Some((_, ticks)) = &self.color else { return 0.0 };
         let title = if self.panel.color.text().is_empty() { 0.0 } else { TEXT + 8.0 };
         let labels = ticks.major.iter().map(|(_, label)| BAR + 6.0 + number_width(label));
-        let factor = ticks.factor.iter().map(|factor| number_width(factor)); // stands above the bar
+        let factor = ticks.factor.iter().map(|factor| number_width(factor)); // drawn above the bar
         APART + labels.chain(factor).fold(0.0, f64::max) + title + 2.0
     }
 
-    pub(crate) fn grid(&self, below: &Below, w: f64, h: f64) -> String {
+    pub(crate) fn grid(&self, below: &XLabels, w: f64, h: f64) -> String {
         let upright = |at: f64| format!("M{} 0V{}", num(at * w), num(h));
         let level = |at: f64| format!("M0 {}H{}", num((1.0 - at) * h), num(w));
         let places = |ticks: &Ticks| ticks.major.iter().map(|(at, _)| *at).collect::<Vec<_>>();
@@ -149,13 +152,13 @@ impl Plot<'_> {
             + &lines(&places(&below.ticks), &places(&self.y_ticks), "1")
     }
 
-    pub(crate) fn labels(&self, below: &Below, w: f64, h: f64) -> String {
+    pub(crate) fn labels(&self, below: &XLabels, w: f64, h: f64) -> String {
         let quiet = |anchor: &str| format!("text-anchor=\"{anchor}\" fill=\"{}\"", self.theme.quiet);
         let end = quiet("end");
-        let words = !self.panel.y.categories.is_empty();
+        let is_text = !self.panel.y.categories.is_empty();
         let y = self.y_ticks.major.iter().map(|(at, label)| {
             let y = (1.0 - at) * h + 4.0;
-            if words { text(-7.0, y, SMALL, &end, label) } else { number(-7.0, y, &end, label) }
+            if is_text { text(-7.0, y, SMALL, &end, label) } else { number(-7.0, y, &end, label) }
         });
         let x_factor = below.ticks.factor.iter().map(|factor| number(w, h + 34.0, &end, factor));
         let y_factor = self.y_ticks.factor.iter().map(|factor| number(-7.0, -9.0, &end, factor));
@@ -170,11 +173,11 @@ impl Plot<'_> {
             + &text(-0.5 * h, TEXT - self.gutter() - 1.0, TEXT, &turned, &y_text)
     }
 
-    /// Right of the axes, as tall as they are: the colours, ticks, and what the values are.
+    /// Draws the colour bar right of the axes and as tall as they are: colours, ticks, and the title of the value.
     pub(crate) fn color_bar(&self, w: f64, h: f64) -> String {
         let Some((_, ticks)) = &self.color else { return String::new() };
         let (left, right) = (num(w + APART), num(w + APART + BAR));
-        // Each colour reaches down to the end, under the ones drawn later: no seams.
+        // Each colour reaches down to the bottom, below the colours drawn later: this leaves no seams.
         let shade = |level: u8| {
             let top = (1.0 - f64::from(level + 1) / f64::from(LEVELS)) * h;
             let path = format!("M{left} {}H{right}V{}H{left}Z", num(top), num(h));

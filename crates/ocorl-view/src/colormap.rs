@@ -1,9 +1,9 @@
-//! From a share between 0 and 1 to a colour.
+//! Maps a number between 0 and 1 to a colour of the viridis map.
 //!
-//! Viridis, by Smith and van der Walt for matplotlib 2.0 (released as CC0): equal steps look equally large, lightness
-//! rises all the way (so it also prints in grey), and colour-blind readers see the same order.
+//! Viridis is by Smith and van der Walt for matplotlib 2.0 (released as CC0). It is perceptually uniform, its lightness increases
+//! monotonically (so it also prints in grey), and colour-blind readers see the same order.
 
-/// Every fifteenth of matplotlib's 256 colours; between them at most 5/255 is lost by straight lines.
+/// Every fifteenth of matplotlib's 256 colours. Linear interpolation between them is off by at most 5/255.
 const ANCHORS: [[u8; 3]; 18] = [
     [0x44, 0x01, 0x54],
     [0x48, 0x17, 0x69],
@@ -25,16 +25,16 @@ const ANCHORS: [[u8; 3]; 18] = [
     [0xfd, 0xe7, 0x25],
 ];
 
-/// So many colours are told apart; neighbours of equal colour are drawn as one.
+/// Number of distinct colours drawn. Neighbouring cells of equal colour are merged into one path.
 pub(crate) const LEVELS: u8 = 64;
 
-/// The level of a share; what is beyond the ends has the level of the end.
+/// The colour level of `share`; values outside 0 to 1 are clamped.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped, and casts saturate")]
 pub(crate) fn level(share: f64) -> u8 {
     (share * f64::from(LEVELS)).clamp(0.0, f64::from(LEVELS - 1)) as u8
 }
 
-/// The colour of a level, as SVG writes it.
+/// The colour of `level`, as an SVG colour.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
 pub(crate) fn color(level: u8) -> String {
     let at = f64::from(level) / f64::from(LEVELS - 1) * (ANCHORS.len() - 1) as f64;

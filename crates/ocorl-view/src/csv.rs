@@ -1,15 +1,15 @@
-//! The numbers behind a figure.
+//! The numbers behind a figure as one CSV table.
 
 use crate::figure::Figure;
 use crate::mark::{Mark, Shape};
 
-/// One number pair of a mark, with the name of what it belongs to. Rules have one coordinate only.
+/// One data point of a mark and the name of its part. Horizontal and vertical rules have one coordinate only.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     name: &'static str,
     pub(crate) x: Option<f64>,
     pub(crate) y: Option<f64>,
-    /// What its colour says.
+    /// Value that determines the colour of the point, if it has one.
     pub(crate) value: Option<f64>,
 }
 
@@ -18,7 +18,7 @@ impl Row {
         Self { name, x: x.into(), y: y.into(), value: None }
     }
 
-    /// Whether all of it can be drawn, as far as the numbers alone tell.
+    /// Whether every number of the row is finite, so that it can be drawn on a linear axis.
     pub(crate) fn is_finite(&self) -> bool {
         [self.x, self.y, self.value].into_iter().flatten().all(f64::is_finite)
     }
@@ -34,13 +34,13 @@ fn valued(name: &'static str, x: &[f64], y: &[f64], value: &[f64]) -> Vec<Row> {
 }
 
 impl Mark {
-    /// All number pairs, in the order given.
+    /// All data points of the mark, in the order in which they were given.
     pub(crate) fn rows(&self) -> Vec<Row> {
         match &self.shape {
             Shape::Line { x, y } => pairs("line", x, y),
             Shape::Step { x, y } => {
                 let mut rows = pairs("step", x, y);
-                // The end of the last piece is a knot of its own, else the table would lose the final time.
+                // The end of the last piece is a row of its own; otherwise the table would lose the final time.
                 if let (Some(&end), Some(&last)) = (x.get(y.len()), y.last()) {
                     rows.push(Row::new("step", end, last));
                 }
@@ -73,7 +73,7 @@ impl Mark {
         }
     }
 
-    /// What the axes have to show.
+    /// The points that the axes must include.
     pub(crate) fn places(&self) -> Vec<Row> {
         match &self.shape {
             Shape::Heat { x_edges, y_edges, .. } => {
@@ -87,11 +87,11 @@ impl Mark {
 }
 
 impl Figure {
-    /// All data as one tidy table with the columns `panel,series,mark,x,y`, and `value` where colours say one.
+    /// All data as one tidy table with the columns `panel,series,mark,x,y`, and `value` if any mark is coloured by a value.
     ///
-    /// A panel without a title is called by its number, a mark without a label has an empty series, a rule has an
-    /// empty coordinate. A cell of a heat map stands at its middle, the series of a note is its text. Numbers are
-    /// written so that they read back as the same bits.
+    /// A panel without a title is named by its number. A mark without a label has an empty series. A rule has an empty coordinate.
+    /// A cell of a heat map is listed at its centre. The series of a note is its text. Numbers are written so that they read back
+    /// as the same bits.
     pub fn csv(&self) -> String {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:?}"));
         let colored = |mark: &Mark| {
@@ -121,7 +121,7 @@ impl Figure {
     }
 }
 
-/// RFC 4180: quoted where it must be, quotes doubled.
+/// Quotes a field as RFC 4180 requires: only where necessary, with quotes doubled.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

@@ -1,6 +1,6 @@
-//! What a plot says: figures of panels, panels of marks over two axes.
+//! The description of a plot: a figure holds panels, a panel holds marks over two axes. Nothing here draws.
 //!
-//! In JSON a value that is not finite is `null` (a gap, as plotting pages expect it) and reads back as NaN.
+//! In JSON a value that is not finite is `null` (plotting libraries draw it as a gap) and reads back as NaN.
 
 use crate::gaps;
 use crate::mark::Mark;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// let episodes = [1.0, 2.0, 3.0];
 /// let cost = Panel::new("Cost", Axis::new("episode", ""), Axis::new("cost", "").log())
 ///     .mark(Mark::line(episodes, [310.0, 42.0, 20.3]).label("max determinant"))
-///     .mark(Mark::horizontal(20.16).label("best continuous").muted().dashed());
+///     .mark(Mark::horizontal(20.16).label("optimum (known dynamics)").muted().dashed());
 /// let picture = svg(&Figure::new("Pendulum").panel(cost));
 /// assert!(picture.starts_with("<svg"));
 /// ```
@@ -22,44 +22,44 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 #[non_exhaustive]
 pub struct Figure {
-    /// Above everything; may be empty.
+    /// Title above all panels; may be empty.
     pub title: String,
-    /// A second, quieter line; may be empty.
+    /// Second, less prominent line below the title; may be empty.
     pub subtitle: String,
-    /// Row by row.
+    /// The panels, row by row.
     pub panels: Vec<Panel>,
-    /// Panels beside each other; 0 counts as 1.
+    /// Number of panels per row; 0 counts as 1.
     pub columns: usize,
-    /// Whether panels are nearly as high as wide, for many curves in each; else about half as high.
+    /// Whether panels are nearly as tall as wide, for many curves in each; otherwise about half as tall.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tall: bool,
 }
 
 impl Figure {
-    /// A figure without panels, one column wide.
+    /// A figure without panels, with one column.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), columns: 1, ..Self::default() }
     }
 
-    /// The line below the title.
+    /// Sets the line below the title.
     #[must_use]
     pub fn subtitle(self, subtitle: impl Into<String>) -> Self {
         Self { subtitle: subtitle.into(), ..self }
     }
 
-    /// How many panels stand beside each other.
+    /// Sets the number of panels per row.
     #[must_use]
     pub fn columns(self, columns: usize) -> Self {
         Self { columns, ..self }
     }
 
-    /// Panels nearly as high as wide, for many curves in each.
+    /// Makes panels nearly as tall as wide, for many curves in each.
     #[must_use]
     pub fn tall(self) -> Self {
         Self { tall: true, ..self }
     }
 
-    /// One panel more.
+    /// Appends a panel.
     #[must_use]
     pub fn panel(mut self, panel: Panel) -> Self {
         self.panels.push(panel);
@@ -71,18 +71,18 @@ impl Figure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Panel {
-    /// Above the panel; may be empty.
+    /// Title above the panel; may be empty.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// What the colours of marks mean that are coloured by a value: name, unit, scale and range of the colour bar.
-    /// All such marks of the panel share it; without one there is no bar.
+    /// The colour bar for marks that are coloured by a value: name, unit, scale and range. All such marks of the panel share it;
+    /// without such a mark no bar is drawn.
     #[serde(default, skip_serializing_if = "Axis::is_plain")]
     pub color: Axis,
-    /// Drawn in this order, but heat maps and bands below, points and notes above the others. Marks with equal
-    /// labels share one entry of the legend.
+    /// The marks. Heat maps and bands are drawn first, points and notes last, all others in this order between them. Marks with
+    /// equal labels share one legend entry.
     pub marks: Vec<Mark>,
 }
 
@@ -92,13 +92,13 @@ impl Panel {
         Self { title: title.into(), x, y, color: Axis::default(), marks: Vec::new() }
     }
 
-    /// Names the colour bar.
+    /// Sets the title and the scale of the colour bar.
     #[must_use]
     pub fn color(self, color: Axis) -> Self {
         Self { color, ..self }
     }
 
-    /// One mark more.
+    /// Appends a mark.
     #[must_use]
     pub fn mark(mut self, mark: Mark) -> Self {
         self.marks.push(mark);
@@ -106,25 +106,25 @@ impl Panel {
     }
 }
 
-/// One axis, written as "label \[unit\]".
+/// One axis. Its title is written as "label \[unit\]".
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Axis {
-    /// The quantity; may be empty.
+    /// Name of the quantity; may be empty.
     pub label: String,
-    /// Its unit; empty if it has none.
+    /// Unit of the quantity; empty if it has none.
     pub unit: String,
     /// Linear or logarithmic.
     pub scale: Scale,
-    /// What to show. An end that is not finite (or cannot be on the scale) is taken from the data, as are both
-    /// ends of `None`.
+    /// The range to show. An end that is not finite, or that the scale cannot show, is taken from the data; `None` takes both ends
+    /// from the data.
     #[serde(with = "gaps::range")]
     pub range: Option<(f64, f64)>,
-    /// Labels only whole numbers, whatever the data and the range.
+    /// Whether only whole numbers get tick labels, whatever the data and the range.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// Words for the values 0, 1, 2, …; with words the scale is linear.
+    /// Category names for the values 0, 1, 2, …; an axis with categories is linear.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
 }
@@ -135,24 +135,24 @@ impl Axis {
         Self { label: label.into(), unit: unit.into(), ..Self::default() }
     }
 
-    /// Words at the values 0, 1, 2, …: from left to right, or from top to bottom.
-    pub fn categories(words: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { categories: words.into_iter().map(Into::into).collect(), ..Self::default() }
+    /// An axis with category names at the values 0, 1, 2, …: from left to right, or from top to bottom.
+    pub fn categories(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { categories: names.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
-    /// Names the quantity.
+    /// Sets the name of the quantity.
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Self { label: label.into(), ..self }
     }
 
-    /// Labels only whole numbers: episodes, counts.
+    /// Puts tick labels at whole numbers only: for episodes and counts.
     #[must_use]
     pub fn whole(self) -> Self {
         Self { whole: true, ..self }
     }
 
-    /// Logarithmic; values that are not positive leave gaps.
+    /// Makes the axis logarithmic; values that are not positive leave gaps.
     #[must_use]
     pub fn log(self) -> Self {
         Self { scale: Scale::Log, ..self }
@@ -168,7 +168,7 @@ impl Axis {
         *self == Self::default()
     }
 
-    /// "label \[unit\]", or what there is of it.
+    /// The title of the axis: "label \[unit\]", or only the part that is set.
     pub fn text(&self) -> String {
         match (self.label.is_empty(), self.unit.is_empty()) {
             (_, true) => self.label.clone(),
@@ -178,13 +178,13 @@ impl Axis {
     }
 }
 
-/// How values become places.
+/// How values map to positions on an axis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// Equal differences are equally far.
+    /// Positions are proportional to values.
     #[default]
     Linear,
-    /// Equal ratios are equally far.
+    /// Positions are proportional to the logarithm of values.
     Log,
 }

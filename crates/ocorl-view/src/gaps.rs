@@ -1,4 +1,4 @@
-//! Numbers in JSON: `null` where they are not finite, and back.
+//! Serializes numbers for JSON: `null` for a value that is not finite, read back as NaN.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -6,7 +6,7 @@ fn some(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// One number.
+/// A single number.
 pub(crate) mod one {
     use super::{Deserialize, Deserializer, Serialize, Serializer, some};
 
@@ -34,7 +34,7 @@ pub(crate) mod list {
     }
 }
 
-/// A range: `null` for an end that is taken from the data.
+/// An axis range: `null` for an end that is taken from the data.
 pub(crate) mod range {
     use super::{Deserialize, Deserializer, Serialize, Serializer, some};
 

@@ -1,9 +1,9 @@
-//! How things are written in SVG: lines, markers, numbers.
+//! SVG fragments for lines, markers and numbers. Text is in `text`.
 
 use crate::mark::{Color, Dash, Mark, Marker, Shape};
 use crate::theme::Theme;
 
-/// `path` in the looks of `mark`; nothing for an empty path.
+/// An SVG path with the colour, dash and width of `mark`; an empty string for an empty path.
 pub(crate) fn stroke(theme: &Theme, mark: &Mark, class: &str, path: &str) -> String {
     if path.is_empty() {
         return String::new();
@@ -24,7 +24,7 @@ pub(crate) fn stroke(theme: &Theme, mark: &Mark, class: &str, path: &str) -> Str
                 Shape::Arrows { .. } => "1.2",
                 _ => "1.4",
             };
-            // Series beyond the palette have the colours of others: their dashes tell them apart.
+            // Series beyond the palette reuse its colours; their dashes tell them apart.
             let dash = match (mark.dash, round) {
                 (Dash::Dashed, _) => " stroke-dasharray=\"7 4\"",
                 (Dash::Dotted, _) => " stroke-dasharray=\"0.1 4\"",
@@ -42,7 +42,7 @@ pub(crate) fn stroke(theme: &Theme, mark: &Mark, class: &str, path: &str) -> Str
     format!("<path class=\"{class}\" {looks} d=\"{path}\"/>\n")
 }
 
-/// A colour with a share of another in it, both written `#rrggbb`; what is written otherwise stays as it is.
+/// Mixes the share `share` of `other` into `color`. Both are written `#rrggbb`; any other notation is returned unchanged.
 fn mixed(color: &str, other: &str, share: f64) -> String {
     let parts = |text: &str| {
         let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6 && digits.is_ascii())?;
@@ -59,7 +59,7 @@ fn mixed(color: &str, other: &str, share: f64) -> String {
     }
 }
 
-/// The looks of a marker in `color`, set off from what is below it by a thin line in `edge`.
+/// SVG attributes of a marker in `color`, outlined by a thin line in `edge`.
 pub(crate) fn marker_looks(theme: &Theme, marker: Marker, color: &str, edge: &str) -> String {
     match marker {
         Marker::Cross | Marker::Plus => format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"1.8\""),
@@ -72,7 +72,7 @@ pub(crate) fn marker_looks(theme: &Theme, marker: Marker, color: &str, edge: &st
     }
 }
 
-/// A marker around a point.
+/// Path data of a marker centred at a point.
 pub(crate) fn glyph(marker: Marker, x: f64, y: f64) -> String {
     let corners = |corners: &[(f64, f64)]| {
         polyline(&corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect::<Vec<_>>()) + "Z"
@@ -91,7 +91,7 @@ pub(crate) fn glyph(marker: Marker, x: f64, y: f64) -> String {
     }
 }
 
-/// An arrow around (x, y), (dx, dy) long; a dot where it is too short to see.
+/// Path data of an arrow centred at (x, y) that spans (dx, dy); a dot if the arrow is too short to see.
 pub(crate) fn arrow(x: f64, y: f64, dx: f64, dy: f64) -> String {
     let length = dx.hypot(dy);
     let (tail, tip) = ((x - 0.5 * dx, y - 0.5 * dy), (x + 0.5 * dx, y + 0.5 * dy));
@@ -103,19 +103,19 @@ pub(crate) fn arrow(x: f64, y: f64, dx: f64, dy: f64) -> String {
     polyline(&[tail, tip]) + &polyline(&[barb(1.0), tip, barb(-1.0)])
 }
 
-/// An upright error bar; `low` and `high` in any order.
+/// Path data of a vertical error bar; `low` and `high` in any order.
 pub(crate) fn interval_y(x: f64, low: f64, high: f64) -> String {
     let left = num(x - 3.0);
     format!("M{} {}V{}M{left} {}h6M{left} {}h6", num(x), num(low), num(high), num(low), num(high))
 }
 
-/// A level error bar.
+/// Path data of a horizontal error bar.
 pub(crate) fn interval_x(y: f64, low: f64, high: f64) -> String {
     let top = num(y - 3.0);
     format!("M{} {}H{}M{} {top}v6M{} {top}v6", num(low), num(y), num(high), num(low), num(high))
 }
 
-/// The stretches between gaps.
+/// Splits a sequence at its gaps (`None`) into runs of consecutive items.
 pub(crate) fn runs<T>(items: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
     let mut runs = vec![Vec::new()];
     for item in items {
@@ -128,7 +128,7 @@ pub(crate) fn runs<T>(items: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
     runs
 }
 
-/// Path data through the points; a point alone becomes a dot. Points that would print alike are written once.
+/// Path data through the points. A single point becomes a dot; consecutive points with equal printed coordinates are written once.
 pub(crate) fn polyline(points: &[(f64, f64)]) -> String {
     let mut out = String::new();
     let mut last = String::new();
@@ -143,13 +143,13 @@ pub(crate) fn polyline(points: &[(f64, f64)]) -> String {
     if out.contains('L') { out } else { out + "h0" }
 }
 
-/// Things drawn around the origin, moved to (x, y).
+/// An SVG group whose content is drawn around the origin and moved to (x, y).
 pub(crate) fn group(class: &str, x: f64, y: f64, content: &str) -> String {
     let place = format!("translate({} {})", num(x), num(y));
     format!("<g class=\"{class}\" transform=\"{place}\">\n{content}</g>\n")
 }
 
-/// A coordinate, to a hundredth.
+/// A coordinate, rounded to a hundredth.
 pub(crate) fn num(v: f64) -> String {
     ((v * 100.0).round() / 100.0 + 0.0).to_string()
 }

@@ -1,19 +1,19 @@
-//! Legends: what the marks of each label look like.
+//! Draws legends: a sample of the marks of each label, with the label.
 
 use crate::colormap;
 use crate::ink::{arrow, glyph, group, interval_x, interval_y, marker_looks, stroke};
 use crate::mark::{Mark, Shape};
+use crate::text::{SMALL, fit, text, width};
 use crate::theme::Theme;
-use crate::words::{SMALL, fit, text, width};
 
-/// Height of a line, width of a sample.
+/// Height of a legend line and width of a sample, in SVG units.
 const LINE: f64 = 18.0;
 const SWATCH: f64 = 26.0;
 
-/// A line of a legend: the label, and what its marks look like.
+/// One legend entry: the label, and a drawn sample of each of its marks.
 pub(crate) type Entry<'a> = (&'a str, Vec<String>);
 
-/// One entry for each label, in the order in which they first appear.
+/// One entry per label, in the order in which labels first appear.
 pub(crate) fn entries<'a>(marks: &'a [Mark], theme: &Theme) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for mark in marks.iter().filter(|mark| !mark.unlisted && !matches!(mark.shape, Shape::Note { .. })) {
@@ -48,7 +48,7 @@ fn sample(mark: &Mark, theme: &Theme) -> String {
     stroke(theme, mark, "sample", &path)
 }
 
-/// A level line in all colours of the map.
+/// A horizontal line in all colours of the colour map, as the sample of marks coloured by a value.
 fn shades(thick: f64) -> String {
     let pieces: u8 = 13;
     let piece = |index: u8| {
@@ -60,7 +60,7 @@ fn shades(thick: f64) -> String {
     format!("<g class=\"sample\" shape-rendering=\"crispEdges\" stroke-width=\"{thick}\">\n{drawn}</g>\n")
 }
 
-/// Entries in as many lines as they need within `room`, and the height of these.
+/// Draws the entries in as many lines as they need within the width `room`; returns the drawing and its height.
 pub(crate) fn legend(entries: &[Entry<'_>], theme: &Theme, room: f64) -> (String, f64) {
     let (mut drawn, mut x, mut line) = (String::new(), 0.0, 0.0);
     let (indent, apart) = (SWATCH + 6.0, 14.0);
@@ -70,8 +70,8 @@ pub(crate) fn legend(entries: &[Entry<'_>], theme: &Theme, room: f64) -> (String
         if x > 0.0 && x + wide > room {
             (x, line) = (0.0, line + LINE);
         }
-        let words = text(indent, 4.0, SMALL, &format!("fill=\"{}\"", theme.ink), &label);
-        drawn += &group("entry", x, line + 0.5 * LINE, &(samples.concat() + &words));
+        let name = text(indent, 4.0, SMALL, &format!("fill=\"{}\"", theme.ink), &label);
+        drawn += &group("entry", x, line + 0.5 * LINE, &(samples.concat() + &name));
         x += wide + apart;
     }
     (drawn, if entries.is_empty() { 0.0 } else { line + LINE })

@@ -1,35 +1,38 @@
-//! Pictures: one description of a plot, drawn wherever it is needed.
+//! Plots and reports: one description of a plot, drawn as SVG or PNG, serialized as JSON, exported as CSV.
 //!
-//! A [`Figure`] is data and marks, nothing else. The same value is drawn as SVG ([`svg()`]) or PNG ([`png()`]), written
-//! as JSON (serde) for a page that draws it alive, and given out as a table ([`Figure::csv`]). Who draws a figure needs to know
-//! nothing of how its numbers were learned, and who describes one (in [`plots`]) nothing of pixels.
+//! A [`Figure`] holds data and marks, nothing else. The same value is drawn as SVG ([`svg()`]) or PNG ([`png()`]), serialized
+//! (serde) for the live page, and exported as a table ([`Figure::csv`]). The drawing modules do not know how the numbers were
+//! computed, and the modules that describe figures (in [`plots`]) do not know about pixels.
 //!
-//! | module | holds |
+//! | module | responsibility |
 //! |---|---|
 //! | `figure`, `mark` | the description: figure, panels, axes; marks |
-//! | `gaps` | numbers in JSON |
-//! | `csv` | the numbers behind a figure, tidy |
-//! | `theme`, `colormap` | colours: of pages and series; of values |
-//! | `scale` | from values to places on an axis; ticks and their labels |
-//! | `ink`, `words` | the house style: lines and markers; text and its width |
-//! | `shapes` | marks inside the axes |
-//! | `axes` | grid, ticks, names, colour bar around them |
-//! | `plot` | one panel of these |
-//! | `legend` | legends |
-//! | `svg` | the page: titles, panels in a grid |
-//! | [`panels`] | what there is to see of a study, for report and page |
-//! | [`plots`] | what the plots of the paper show, and ours |
-//! | `png` | the page in pixels, with a font of its own |
-//! | [`report`] | documents of figures, tables and words, as one page |
+//! | `gaps` | JSON of numbers that may not be finite |
+//! | `csv` | the numbers behind a figure as one tidy table |
+//! | `theme`, `colormap` | colours of pages and series; colours of values |
+//! | `scale` | from values to positions on an axis; ticks and their labels |
+//! | `ink`, `text` | SVG of lines and markers; SVG of text, and estimates of its width |
+//! | `shapes` | draws marks inside the axes |
+//! | `axes` | draws grid, ticks, titles and colour bar around the axes |
+//! | `plot` | draws one panel |
+//! | `legend` | draws legends |
+//! | `svg` | lays out the page: titles, panels in a grid |
+//! | `png`, `raster`, `font` | render the SVG in pixels, with an embedded font |
+//! | [`plots`] | describes the figures of the paper and further ones, from results |
+//! | [`panels`] | describes the plots, tables and summary of one study, for the report and the live page |
+//! | [`report`] | documents of figures, tables and text, written as one HTML file |
 //!
-//! Any data can be drawn: values that are not finite (or not positive, on a log axis) leave gaps, and a panel
-//! without data says so. Only the constructors of [`Mark`] panic, when lengths do not fit. Equal figures give equal
-//! bytes.
+//! Not here: computing results (`ocorl-study`), serving the live page (`ocorl-watch`), file formats other than SVG, PNG, CSV, JSON
+//! and HTML.
+//!
+//! Any data can be drawn: values that are not finite (or not positive, on a logarithmic axis) leave gaps, and a panel without data
+//! says so. Only the constructors of [`Mark`] panic, when lists have unequal lengths. Equal figures give equal bytes.
 
 mod axes;
 mod colormap;
 mod csv;
 mod figure;
+mod font;
 mod gaps;
 mod ink;
 mod legend;
@@ -38,12 +41,13 @@ pub mod panels;
 mod plot;
 pub mod plots;
 mod png;
+mod raster;
 pub mod report;
 mod scale;
 mod shapes;
 mod svg;
+mod text;
 mod theme;
-mod words;
 
 use std::io;
 use std::path::Path;
@@ -55,11 +59,11 @@ pub use png::{PNG_SCALE, PngError, png, png_themed, write_png};
 pub use svg::{svg, svg_themed};
 pub use theme::Theme;
 
-/// Draws `figure` into the file at `path`, as [`write_atomically`] does.
+/// Draws `figure` as SVG into the file at `path`, atomically as [`write_atomically`] does.
 ///
 /// # Errors
 ///
-/// What the file system says.
+/// An error of the file system.
 pub fn write_svg(figure: &Figure, path: impl AsRef<Path>) -> io::Result<()> {
     write_atomically(path, svg(figure).as_bytes())
 }

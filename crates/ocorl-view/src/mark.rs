@@ -1,28 +1,28 @@
-//! What is drawn over the axes: shapes, each with its looks.
+//! Marks: the shapes drawn over the axes, each with its colour, dash and label.
 
 use crate::gaps;
 use serde::{Deserialize, Serialize};
 
-/// A shape with its looks.
+/// A shape with its colour, dash and label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Mark {
-    /// What is drawn.
+    /// The shape and its data.
     #[serde(flatten)]
     pub shape: Shape,
-    /// The series it belongs to, for legend and table.
+    /// Name of the series in the legend and in the CSV table.
     #[serde(default)]
     pub label: Option<String>,
-    /// In which colour.
+    /// Colour of the mark.
     #[serde(default)]
     pub color: Color,
-    /// How its lines are dashed.
+    /// Dash pattern of its lines.
     #[serde(default)]
     pub dash: Dash,
-    /// How much of the background is mixed into its colour: 0 is the colour itself, 1 cannot be seen.
+    /// Share of the background mixed into the colour: 0 is the full colour, 1 is invisible.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tint: f64,
-    /// Whether the legend leaves it out; the table of numbers has its label all the same.
+    /// Whether the legend omits the mark; the CSV table keeps its label.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unlisted: bool,
 }
@@ -32,7 +32,7 @@ fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
-/// What a mark draws. Where lists differ in length the shorter counts.
+/// The shape of a mark and its data. If lists differ in length, the surplus is ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -45,14 +45,14 @@ pub enum Shape {
         #[serde(with = "gaps::list")]
         y: Vec<f64>,
     },
-    /// Piecewise constant: `y[i]` holds from `x[i]` to `x[i + 1]`. A last `x` without a `y` ends the last piece.
+    /// A piecewise constant curve: `y[i]` holds from `x[i]` to `x[i + 1]`. A last `x` without a `y` ends the last piece.
     Step {
         #[serde(with = "gaps::list")]
         x: Vec<f64>,
         #[serde(with = "gaps::list")]
         y: Vec<f64>,
     },
-    /// One marker a point.
+    /// One marker per point.
     Points {
         #[serde(with = "gaps::list")]
         x: Vec<f64>,
@@ -69,7 +69,7 @@ pub enum Shape {
         #[serde(with = "gaps::list")]
         upper: Vec<f64>,
     },
-    /// A line whose colour says a value at each point.
+    /// A line coloured by a value at each point.
     ColoredLine {
         #[serde(with = "gaps::list")]
         x: Vec<f64>,
@@ -78,7 +78,7 @@ pub enum Shape {
         #[serde(with = "gaps::list")]
         value: Vec<f64>,
     },
-    /// Markers whose colour says a value.
+    /// Markers coloured by a value at each point.
     ColoredPoints {
         #[serde(with = "gaps::list")]
         x: Vec<f64>,
@@ -88,8 +88,8 @@ pub enum Shape {
         value: Vec<f64>,
         marker: Marker,
     },
-    /// Coloured cells, row by row: `values[j * (x_edges.len() - 1) + i]` fills the cell between `x_edges[i]` and
-    /// `x_edges[i + 1]`, `y_edges[j]` and `y_edges[j + 1]`.
+    /// A heat map, row by row: `values[j * (x_edges.len() - 1) + i]` fills the cell between `x_edges[i]` and `x_edges[i + 1]`,
+    /// `y_edges[j]` and `y_edges[j + 1]`.
     Heat {
         #[serde(with = "gaps::list")]
         x_edges: Vec<f64>,
@@ -100,8 +100,8 @@ pub enum Shape {
     },
     /// Arrows centred at (x, y), in the direction in which (dx, dy) moves a point in this panel.
     ///
-    /// Their lengths tell how far, relative to the longest of the panel. That one has the length s √(width · height)
-    /// of the panel, s = 0.9/√n for n arrows, but at least 0.02 and at most 0.12. On a heat map they have a halo.
+    /// Their lengths are relative to the longest arrow of the panel. That arrow has the length s √(width · height) of the panel,
+    /// with s = 0.9/√n for n arrows, but at least 0.02 and at most 0.12. On a heat map arrows are outlined.
     Arrows {
         #[serde(with = "gaps::list")]
         x: Vec<f64>,
@@ -112,7 +112,7 @@ pub enum Shape {
         #[serde(with = "gaps::list")]
         dy: Vec<f64>,
     },
-    /// Upright error bars.
+    /// Vertical error bars.
     IntervalY {
         #[serde(with = "gaps::list")]
         x: Vec<f64>,
@@ -121,7 +121,7 @@ pub enum Shape {
         #[serde(with = "gaps::list")]
         high: Vec<f64>,
     },
-    /// Level error bars.
+    /// Horizontal error bars.
     IntervalX {
         #[serde(with = "gaps::list")]
         y: Vec<f64>,
@@ -130,7 +130,7 @@ pub enum Shape {
         #[serde(with = "gaps::list")]
         high: Vec<f64>,
     },
-    /// A few words beside a point.
+    /// A short text beside a point.
     Note {
         #[serde(with = "gaps::one")]
         x: f64,
@@ -138,12 +138,12 @@ pub enum Shape {
         y: f64,
         text: String,
     },
-    /// A rule across the whole panel.
+    /// A horizontal rule across the whole panel.
     Horizontal {
         #[serde(with = "gaps::one")]
         y: f64,
     },
-    /// A rule from bottom to top.
+    /// A vertical rule across the whole panel.
     Vertical {
         #[serde(with = "gaps::one")]
         x: f64,
@@ -158,7 +158,8 @@ impl Mark {
         Shape::Line { x, y }.into()
     }
 
-    /// `y[i]` from `x[i]` to `x[i + 1]`; `x` has as many entries as `y`, or one more to end the last piece.
+    /// A piecewise constant curve: `y[i]` from `x[i]` to `x[i + 1]`. `x` has as many entries as `y`, or one more to end the last
+    /// piece.
     pub fn step(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>) -> Self {
         let (x, y) = (x.into(), y.into());
         let fits = x.len() == y.len() || x.len() == y.len() + 1;
@@ -166,7 +167,7 @@ impl Mark {
         Shape::Step { x, y }.into()
     }
 
-    /// One marker a point.
+    /// One marker per point.
     pub fn points(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>, marker: Marker) -> Self {
         let (x, y) = (x.into(), y.into());
         assert_eq!(x.len(), y.len(), "points of {} x and {} y", x.len(), y.len());
@@ -180,14 +181,14 @@ impl Mark {
         Shape::Band { x, lower, upper }.into()
     }
 
-    /// A line whose colour says a value at each point; [`Panel::color`](crate::Panel::color) names the value.
+    /// A line coloured by `value` at each point; [`Panel::color`](crate::Panel::color) names the value.
     pub fn colored_line(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>, value: impl Into<Vec<f64>>) -> Self {
         let [x, y, value] =
             equally_long("a coloured line of x, y and values", [x.into(), y.into(), value.into()]);
         Shape::ColoredLine { x, y, value }.into()
     }
 
-    /// Markers whose colour says a value; [`Panel::color`](crate::Panel::color) names the value.
+    /// Markers coloured by `value`; [`Panel::color`](crate::Panel::color) names the value.
     pub fn colored_points(
         x: impl Into<Vec<f64>>,
         y: impl Into<Vec<f64>>,
@@ -199,7 +200,7 @@ impl Mark {
         Shape::ColoredPoints { x, y, value, marker }.into()
     }
 
-    /// Coloured cells between the edges; `values` row by row, the first row between the first two `y_edges`.
+    /// A heat map with cells between the edges; `values` row by row, the first row between the first two `y_edges`.
     pub fn heat(
         x_edges: impl Into<Vec<f64>>,
         y_edges: impl Into<Vec<f64>>,
@@ -211,7 +212,7 @@ impl Mark {
         Shape::Heat { x_edges, y_edges, values }.into()
     }
 
-    /// Arrows centred at (x, y) along (dx, dy), the longest a fixed share of the panel: see [`Shape::Arrows`].
+    /// Arrows centred at (x, y) along (dx, dy); the longest has a fixed share of the panel, see [`Shape::Arrows`].
     pub fn arrows(
         x: impl Into<Vec<f64>>,
         y: impl Into<Vec<f64>>,
@@ -224,72 +225,72 @@ impl Mark {
         Shape::Arrows { x, y, dx, dy }.into()
     }
 
-    /// Error bars from `low` to `high` at `x`.
+    /// Vertical error bars from `low` to `high` at `x`.
     pub fn interval_y(x: impl Into<Vec<f64>>, low: impl Into<Vec<f64>>, high: impl Into<Vec<f64>>) -> Self {
         let [x, low, high] =
             equally_long("intervals of x, low and high", [x.into(), low.into(), high.into()]);
         Shape::IntervalY { x, low, high }.into()
     }
 
-    /// Error bars from `low` to `high` at height `y`.
+    /// Horizontal error bars from `low` to `high` at height `y`.
     pub fn interval_x(y: impl Into<Vec<f64>>, low: impl Into<Vec<f64>>, high: impl Into<Vec<f64>>) -> Self {
         let [y, low, high] =
             equally_long("intervals of y, low and high", [y.into(), low.into(), high.into()]);
         Shape::IntervalX { y, low, high }.into()
     }
 
-    /// A few words beside a point, on the side where they fit; in the colour of text unless a series is named.
+    /// A short text beside a point, on the side where it fits; in the colour of text unless a series is set.
     pub fn note(x: f64, y: f64, text: impl Into<String>) -> Self {
         Self::from(Shape::Note { x, y, text: text.into() }).muted()
     }
 
-    /// A rule at height `y`.
+    /// A horizontal rule at height `y`.
     pub fn horizontal(y: f64) -> Self {
         Shape::Horizontal { y }.into()
     }
 
-    /// A rule at `x`.
+    /// A vertical rule at `x`.
     pub fn vertical(x: f64) -> Self {
         Shape::Vertical { x }.into()
     }
 
-    /// Names the series.
+    /// Sets the name of the series.
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Self { label: Some(label.into()), ..self }
     }
 
-    /// The colour of the `index`-th series.
+    /// Sets the colour of the `index`-th series.
     #[must_use]
     pub fn series(self, index: usize) -> Self {
         Self { color: Color::Series(index), ..self }
     }
 
-    /// Grey: limits, baselines, what was expected.
+    /// Makes the mark grey: for limits, baselines and references.
     #[must_use]
     pub fn muted(self) -> Self {
         Self { color: Color::Muted, ..self }
     }
 
-    /// With dashes.
+    /// Makes its lines dashed.
     #[must_use]
     pub fn dashed(self) -> Self {
         Self { dash: Dash::Dashed, ..self }
     }
 
-    /// With dots.
+    /// Makes its lines dotted.
     #[must_use]
     pub fn dotted(self) -> Self {
         Self { dash: Dash::Dotted, ..self }
     }
 
-    /// Paler: a share of the background is mixed into its colour.
+    /// Makes the mark paler: mixes the share `share` of the background into its colour.
     #[must_use]
     pub fn tinted(self, share: f64) -> Self {
         Self { tint: share.clamp(0.0, 1.0), ..self }
     }
 
-    /// Without a line in the legend.
+    /// Omits the mark from the legend.
     #[must_use]
     pub fn unlisted(self) -> Self {
         Self { unlisted: true, ..self }
@@ -309,21 +310,21 @@ impl From<Shape> for Mark {
     }
 }
 
-/// The lists, if they are; `what` says in the panic whose lengths these are.
+/// Returns the lists if all have the same length, else panics; `what` names them in the message.
 fn equally_long<const N: usize>(what: &str, lists: [Vec<f64>; N]) -> [Vec<f64>; N] {
     let lengths = lists.each_ref().map(Vec::len);
     assert!(lengths.iter().all(|length| *length == lengths[0]), "{what}, of lengths {lengths:?}");
     lists
 }
 
-/// A colour by its role; the palette belongs to whoever draws.
+/// A colour by its role; the theme decides which colour it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Color {
-    /// Of the series with this index; indices beyond the palette start over, with other dashes.
+    /// Colour of the series with this index. Indices beyond the palette reuse its colours with other dashes.
     Series(usize),
-    /// For what stands behind the data.
+    /// Grey, for what stands behind the data.
     Muted,
 }
 
@@ -333,7 +334,7 @@ impl Default for Color {
     }
 }
 
-/// How a line is dashed.
+/// Dash pattern of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -345,7 +346,7 @@ pub enum Dash {
     Dotted,
 }
 
-/// The form of a point. Forms, not colours alone, tell series apart.
+/// Shape of a point. Series differ in marker or dash too, never in colour alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -359,8 +360,8 @@ pub enum Marker {
     Triangle,
     Cross,
     Plus,
-    /// A short upright stroke, for rasters of times.
+    /// A short vertical stroke, for raster plots of times.
     Bar,
-    /// A circle of half the size.
+    /// A filled circle of half the size.
     Dot,
 }

@@ -1,44 +1,44 @@
-//! One panel: what its axes show, and its layers.
+//! Draws one panel: decides the range of its axes, and stacks its layers.
 
-use crate::axes::{Below, ticks_beside};
+use crate::axes::{XLabels, ticks_beside};
 use crate::csv::Row;
 use crate::figure::Panel;
 use crate::ink::num;
 use crate::mark::{Mark, Shape};
 use crate::scale::{Span, Ticks};
 use crate::shapes::{ArrowScale, Canvas};
+use crate::text::{TEXT, text};
 use crate::theme::Theme;
-use crate::words::{TEXT, text};
 
-/// The room of a panel: inside the axes, and left of them for labels.
+/// Size of a panel: the area inside the axes, and the space left of them for labels.
 pub(crate) struct Frame {
     pub(crate) width: f64,
     pub(crate) height: f64,
     pub(crate) gutter: f64,
 }
 
-/// A panel with its axes decided.
+/// A panel whose axis ranges and ticks are decided.
 pub(crate) struct Plot<'a> {
     pub(crate) panel: &'a Panel,
     pub(crate) theme: &'a Theme,
     pub(crate) x: Span,
     pub(crate) y: Span,
     pub(crate) y_ticks: Ticks,
-    /// What colours say, if any mark is coloured by a value.
+    /// Range and ticks of the colour bar, if any mark is coloured by a value.
     pub(crate) color: Option<(Span, Ticks)>,
 }
 
 impl<'a> Plot<'a> {
-    /// Decides the axes of a panel of this height.
+    /// Decides ranges and ticks of a panel of this height.
     pub(crate) fn new(panel: &'a Panel, theme: &'a Theme, height: f64) -> Self {
         let drawn: Vec<_> = panel.marks.iter().flat_map(Mark::places).filter(Row::is_finite).collect();
-        let filled = panel.marks.iter().any(is_heat); // to its frame
+        let filled = panel.marks.iter().any(is_heat); // a heat map reaches the frame
         let touching = filled || panel.marks.iter().all(over_time);
         let x = drawn.iter().filter_map(|row| row.x);
         let y = drawn.iter().filter_map(|row| row.y);
         let x = Span::new(&panel.x, x, if touching { 0.0 } else { 0.03 });
         let y = Span::new(&panel.y, y, if filled { 0.0 } else { 0.05 });
-        let y = if panel.y.categories.is_empty() { y } else { y.reversed() }; // the first word at the top
+        let y = if panel.y.categories.is_empty() { y } else { y.reversed() }; // the first category at the top
         let y_ticks = ticks_beside(&y, &panel.y.categories, height);
 
         let values = panel.marks.iter().flat_map(Mark::rows).filter(Row::is_finite);
@@ -52,8 +52,8 @@ impl<'a> Plot<'a> {
         Self { panel, theme, x, y, y_ticks, color }
     }
 
-    /// In coordinates whose origin is the upper left corner of the axes.
-    pub(crate) fn draw(&self, frame: &Frame, below: &Below) -> String {
+    /// Draws the panel in coordinates whose origin is the upper left corner of the axes.
+    pub(crate) fn draw(&self, frame: &Frame, below: &XLabels) -> String {
         let (w, h) = (frame.width, frame.height);
         let mut canvas = Canvas {
             theme: self.theme,
@@ -84,7 +84,7 @@ impl<'a> Plot<'a> {
         let grid = self.grid(below, w, h);
         let labels = self.labels(below, w, h);
         let bar = self.color_bar(w, h);
-        // A nested picture cuts at its borders, and unlike a clip path it needs no id. Points may stand on the frame.
+        // A nested `svg` element clips at its borders and, unlike a clip path, needs no id. Points may overlap the frame.
         format!(
             "{grid}<svg class=\"marks\" width=\"{w}\" height=\"{h}\">\n{heat}{bands}{curves}</svg>\n\
              <path d=\"M0 0V{h}H{w}\" fill=\"none\" stroke=\"{frame}\"/>\n{points}{notes}{notice}{labels}{bar}",
@@ -99,7 +99,7 @@ fn is_heat(mark: &Mark) -> bool {
     matches!(mark.shape, Shape::Heat { .. })
 }
 
-/// Curves that go only forward may touch the frame; loops and points keep clear of it.
+/// Whether a mark is a curve with increasing x. Such curves may touch the frame; loops and points keep a margin.
 fn over_time(mark: &Mark) -> bool {
     match &mark.shape {
         Shape::Line { x, .. }

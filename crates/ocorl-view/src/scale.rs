@@ -1,25 +1,25 @@
-//! From values to places on an axis, and where its ticks stand.
+//! Maps values to positions on an axis, and chooses ticks.
 //!
-//! Places run from 0 (low end) to 1 (high end). A logarithmic axis works on log₁₀ of the values throughout.
+//! Positions run from 0 (low end) to 1 (high end). A logarithmic axis works on log₁₀ of the values throughout.
 
 use crate::figure::{Axis, Scale};
 
-/// Beyond this, differences overflow.
+/// Values are clamped to this size; differences of larger ones overflow.
 const HUGE: f64 = 1e300;
-/// Below this, they lose their digits.
+/// Ranges narrower than this are treated as constant; smaller ones lose their digits.
 const TINY: f64 = 1e-297;
-/// Data that vary less than this, relative to their size, are drawn as constant: no tick label could tell them apart.
+/// Data that vary less than this, relative to their size, are drawn as constant: no tick label could distinguish them.
 const CONSTANT: f64 = 1e-9;
 
-/// What an axis shows.
+/// The range of values that an axis shows.
 #[derive(Debug)]
 pub(crate) struct Span {
     log: bool,
-    /// Whole numbers only: episodes, iterations.
+    /// Whether only whole numbers get ticks: episodes, iterations.
     whole: bool,
     low: f64,
     high: f64,
-    /// The low end stands where the high one does elsewhere.
+    /// Whether the axis runs from its high end to its low end.
     reversed: bool,
 }
 
@@ -28,13 +28,13 @@ pub(crate) struct Span {
 pub(crate) struct Ticks {
     pub(crate) major: Vec<(f64, String)>,
     pub(crate) minor: Vec<f64>,
-    /// What all labels are to be multiplied by.
+    /// Common factor of all labels, for example "×10^6".
     pub(crate) factor: Option<String>,
 }
 
 impl Span {
-    /// The range `axis` asks for, else that of the `values`, wider by the share `pad` at each end taken from them.
-    /// Categories have half a step around them and no padding.
+    /// The range that `axis` asks for; ends that it leaves open come from `values`, widened by the share `pad`. Categories get
+    /// half a step on both sides and no padding.
     pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, pad: f64) -> Self {
         let categories = axis.categories.len();
         let log = axis.scale == Scale::Log && categories == 0;
@@ -58,7 +58,7 @@ impl Span {
 
         let size = if log { 1.0 } else { low.abs().max(high.abs()) };
         if high - low <= (CONSTANT * size).max(TINY) {
-            // Constant data, or all data beyond the one end that is fixed.
+            // The data are constant, or all of them are beyond the one end that is fixed.
             let reach = if log {
                 0.5
             } else if size <= TINY {
@@ -77,26 +77,26 @@ impl Span {
         Self { log, whole: axis.whole || whole && high - low >= 1.0, low, high, reversed: false }
     }
 
-    /// The same from its high end to its low end.
+    /// The same range, drawn from its high end to its low end.
     pub(crate) fn reversed(self) -> Self {
         Self { reversed: !self.reversed, ..self }
     }
 
-    /// How far the place moves with `value`, per unit of the value.
+    /// Derivative of the position with respect to the value, at `value`.
     pub(crate) fn slope(&self, value: f64) -> Option<f64> {
         let slope = if self.log { 1.0 / (value * std::f64::consts::LN_10) } else { 1.0 };
         let sign = if self.reversed { -1.0 } else { 1.0 };
         self.place(value).map(|_| sign * slope / (self.high - self.low))
     }
 
-    /// The words that have a place, each `stride`-th.
-    pub(crate) fn words(&self, words: &[String], stride: usize) -> Vec<(f64, String)> {
-        let places = words.iter().enumerate().step_by(stride.max(1));
+    /// Position and text of every `stride`-th category name inside the range.
+    pub(crate) fn categories(&self, names: &[String], stride: usize) -> Vec<(f64, String)> {
+        let places = names.iter().enumerate().step_by(stride.max(1));
         let places = places.filter_map(|(index, word)| Some((self.place(index as f64)?, word.clone())));
         places.filter(|(place, _)| (0.0..=1.0).contains(place)).collect()
     }
 
-    /// Where `value` stands: 0 to 1 inside; `None` if it has no place on this axis at all.
+    /// Position of `value`, 0 to 1 inside the range; `None` if the axis cannot show it.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         transform(self.log, value).map(|v| self.share(v))
     }
@@ -106,7 +106,7 @@ impl Span {
         if self.reversed { 1.0 - share } else { share }
     }
 
-    /// As many ticks as fit on `length`, at most `count`; a label takes up `room(label)` of the length.
+    /// As many ticks as fit on `length`, at most `count`; a label takes the width `room(label)`.
     pub(crate) fn ticks(&self, length: f64, count: usize, room: impl Fn(&str) -> f64) -> Ticks {
         let fits = |ticks: &Ticks| {
             ticks.major.windows(2).all(|pair| {
@@ -136,14 +136,14 @@ impl Span {
         }
     }
 
-    /// About `count` ticks at even distance between the values `low` and `high`.
+    /// About `count` evenly spaced ticks between the values `low` and `high`.
     fn even(&self, low: f64, high: f64, count: usize) -> Ticks {
         let (digit, power) = match round_up((high - low) / count as f64) {
             (_, power) if power < 0 && self.whole => (1, 0),
             step => step,
         };
         let step = f64::from(digit) * 10_f64.powi(power);
-        // A tick may miss the end by rounding: 0.3/0.1 is not 3.
+        // Rounding may move a tick beyond the end: 0.3/0.1 is not 3.
         let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
         let largest = low.abs().max(high.abs());
         let factor = match exponent(largest) {
@@ -157,7 +157,7 @@ impl Span {
             .map(|k| first + f64::from(k))
             .take_while(|&k| k <= last)
             .filter_map(|k| {
-                // + 0.0: ceil of a small negative number is −0, and nobody wants that label
+                // + 0.0: ceil of a small negative number is −0, which would print as "−0".
                 let text = format!("{:.decimals$}", k * unit + 0.0).replace('-', "\u{2212}");
                 self.place(k * step).map(|place| (place, text))
             })
@@ -169,7 +169,7 @@ impl Span {
         }
     }
 
-    /// Ticks at `digits` times each `stride`-th power of ten.
+    /// Ticks at `digits` times every `stride`-th power of ten.
     fn decades(&self, digits: &[i32], stride: i32) -> Ticks {
         let (first, last) = (whole_number(self.low.floor()), whole_number(self.high.ceil()));
         let first = if self.whole { first.max(0) } else { first };
@@ -199,13 +199,13 @@ impl Span {
     }
 }
 
-/// The value on its scale; `None` where it has no place.
+/// The value on its scale (log₁₀ on a logarithmic axis); `None` if it is not finite there.
 fn transform(log: bool, value: f64) -> Option<f64> {
     let (v, limit) = if log { (value.log10(), HUGE.log10()) } else { (value, HUGE) };
     v.is_finite().then(|| v.clamp(-limit, limit))
 }
 
-/// The next of the numbers 1, 2, 5, 10, 20, …, as digit and power of ten.
+/// Rounds up to the next of 1, 2, 5, 10, 20, …; returns digit and power of ten.
 fn round_up(v: f64) -> (i32, i32) {
     let power = exponent(v);
     let lead = v / 10_f64.powi(power) * (1.0 - 1e-9);
@@ -284,15 +284,15 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_in_the_middle_of_their_step() {
+    fn category_names_stand_in_the_middle_of_their_step() {
         let axis = Axis::categories(["a", "b"]).log();
         let span = Span::new(&axis, [0.0, 1.0].into_iter(), 0.05);
-        assert_eq!(span.words(&axis.categories, 1), [(0.25, "a".to_owned()), (0.75, "b".to_owned())]);
+        assert_eq!(span.categories(&axis.categories, 1), [(0.25, "a".to_owned()), (0.75, "b".to_owned())]);
         let span = span.reversed();
-        assert_eq!(span.words(&axis.categories, 2), [(0.75, "a".to_owned())]);
+        assert_eq!(span.categories(&axis.categories, 2), [(0.75, "a".to_owned())]);
         assert_eq!(span.slope(0.0), Some(-0.5));
         let wide = Span::new(&axis, [5.0].into_iter(), 0.0);
-        assert_eq!(wide.place(5.0), Some(1.0), "data beyond the words are shown");
+        assert_eq!(wide.place(5.0), Some(1.0), "data beyond the categories are shown");
     }
 
     #[test]

@@ -1,44 +1,44 @@
-//! Marks as SVG, inside the axes of a panel.
+//! Draws marks as SVG inside the axes of a panel.
 
 use crate::colormap::{self, LEVELS, level};
 use crate::ink::{arrow, glyph, interval_x, interval_y, marker_looks, num, polyline, runs, stroke};
 use crate::mark::{Color, Mark, Marker, Shape};
 use crate::scale::Span;
+use crate::text::{SMALL, fit, text, width};
 use crate::theme::Theme;
-use crate::words::{SMALL, fit, text, width};
 use std::collections::BTreeMap;
 
-/// Farther outside the panel than this a point is moved closer; SVG readers compute in single precision.
+/// Points farther than this outside the panel are moved closer, because SVG readers compute in single precision.
 const FAR: f64 = 1e6;
 
 type Point = (f64, f64);
 
-/// Where values stand: the area inside the axes, its origin in the upper left corner.
+/// The area inside the axes, with its origin in the upper left corner, and the maps from values to positions.
 pub(crate) struct Canvas<'a> {
     pub(crate) theme: &'a Theme,
     pub(crate) width: f64,
     pub(crate) height: f64,
     pub(crate) x: &'a Span,
     pub(crate) y: &'a Span,
-    /// Of the values that colours say, if any can be drawn.
+    /// Range of the colour bar, if any mark is coloured by a value that can be drawn.
     pub(crate) color: Option<&'a Span>,
-    /// Whether marks stand on a heat map, where no single colour is seen everywhere.
+    /// Whether the panel has a heat map; marks on it are outlined, because no single colour contrasts with all of it.
     pub(crate) on_heat: bool,
-    /// Of the arrows of all marks.
+    /// Common scale of the arrows of all marks.
     pub(crate) arrows: ArrowScale,
 }
 
-/// How long arrows are drawn.
+/// Scale of arrow lengths.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ArrowScale {
-    /// The longest as its data have it, in pixels.
+    /// Length of the longest arrow in its data, in pixels.
     longest: f64,
-    /// As long as it is drawn.
+    /// Length at which that arrow is drawn, in pixels.
     reach: f64,
 }
 
 impl Canvas<'_> {
-    /// The mark; empty if nothing of it has a place.
+    /// Draws the mark; empty if none of its points has a position.
     pub(crate) fn draw(&self, mark: &Mark) -> String {
         match &mark.shape {
             Shape::ColoredLine { x, y, value } => self.colored_line(x, y, value),
@@ -65,7 +65,7 @@ impl Canvas<'_> {
         Some((self.to_x(x)?, self.to_y(y)?))
     }
 
-    /// The place inside the panel or on its frame, else none.
+    /// Position of a point that is inside the panel or on its frame, else `None`.
     fn inside(&self, x: f64, y: f64) -> Option<Point> {
         let (w, h) = (self.width, self.height);
         self.to(x, y).filter(|(x, y)| (-0.5..=w + 0.5).contains(x) && (-0.5..=h + 0.5).contains(y))
@@ -122,11 +122,11 @@ impl Canvas<'_> {
             Shape::ColoredLine { .. }
             | Shape::ColoredPoints { .. }
             | Shape::Heat { .. }
-            | Shape::Note { .. } => String::new(), // not of one colour, or no path
+            | Shape::Note { .. } => String::new(), // these have several colours, or no path
         }
     }
 
-    /// How long the arrows of these marks are drawn: one scale for all, so that they can be compared.
+    /// The scale of the arrows of these marks: one for all, so that lengths can be compared.
     pub(crate) fn arrow_scale(&self, marks: &[Mark]) -> ArrowScale {
         let arrows = marks.iter().map(|mark| self.arrow_vectors(&mark.shape)).collect::<Vec<_>>();
         let longest = arrows.iter().flatten().map(|(_, (dx, dy))| dx.hypot(*dy)).fold(0.0, f64::max);
@@ -135,7 +135,7 @@ impl Canvas<'_> {
         ArrowScale { longest, reach: share * (self.width * self.height).sqrt() }
     }
 
-    /// Where the arrows stand, and where they would go at their true length.
+    /// Position of each arrow, and its displacement at true length, in pixels.
     fn arrow_vectors(&self, shape: &Shape) -> Vec<(Point, Point)> {
         let Shape::Arrows { x, y, dx, dy } = shape else { return Vec::new() };
         let arrows = x.iter().zip(y).zip(dx.iter().zip(dy));
@@ -150,14 +150,14 @@ impl Canvas<'_> {
     fn arrow_path(&self, shape: &Shape) -> String {
         let ArrowScale { longest, reach } = self.arrows;
         let draw = |((x, y), (dx, dy)): (Point, Point)| {
-            // Divided first: the longest may be too short for its reciprocal.
+            // Divide first: the reciprocal of a very small `longest` would overflow.
             let scaled = |v: f64| if longest > 0.0 { v / longest * reach } else { 0.0 };
             arrow(x, y, scaled(dx), scaled(dy))
         };
         self.arrow_vectors(shape).into_iter().map(draw).collect()
     }
 
-    /// What sets thin lines off from any ground.
+    /// An outline in the background colour that separates thin lines from a heat map.
     fn halo(&self, path: &str) -> String {
         if path.is_empty() {
             return String::new();
@@ -169,12 +169,12 @@ impl Canvas<'_> {
         )
     }
 
-    /// The share of a value between the ends of the colour bar.
+    /// Position of a value between the ends of the colour bar.
     fn shade(&self, value: f64) -> Option<f64> {
         self.color?.place(value).map(|share| share.clamp(0.0, 1.0))
     }
 
-    /// Between two points the colour changes as the value does: a piece for each level on the way.
+    /// Draws a line whose colour changes linearly with the value between two points: one piece for each colour level.
     fn colored_line(&self, x: &[f64], y: &[f64], value: &[f64]) -> String {
         let points = x.iter().zip(y).zip(value);
         let points = points.map(|((&x, &y), &value)| Some((self.to(x, y)?, self.shade(value)?)));
@@ -186,7 +186,7 @@ impl Canvas<'_> {
         if pieces.is_empty() {
             return String::new();
         }
-        // The light end of the colours needs an edge to be seen on white.
+        // The light end of the colour map needs an edge to be visible on white.
         let casing = format!(
             "<path stroke=\"{}\" stroke-width=\"3.4\" opacity=\"0.4\" d=\"{below}\"/>\n",
             self.theme.quiet
@@ -208,7 +208,7 @@ impl Canvas<'_> {
         if drawn.is_empty() { drawn } else { format!("<g class=\"mark\">\n{drawn}</g>\n") }
     }
 
-    /// All cells of one level are one path, and neighbours in a row one rectangle of it.
+    /// Draws a heat map: all cells of one level form one path, neighbours in a row one rectangle of it.
     fn heat(&self, x_edges: &[f64], y_edges: &[f64], values: &[f64]) -> String {
         let mut levels: BTreeMap<u8, String> = BTreeMap::new();
         let columns = x_edges.len().saturating_sub(1).max(1);
@@ -233,11 +233,11 @@ impl Canvas<'_> {
         format!("<g class=\"mark\" shape-rendering=\"crispEdges\">\n{drawn}</g>\n")
     }
 
-    /// Right above its point; left or below where there is no room.
-    fn note(&self, color: Color, x: f64, y: f64, words: &str) -> String {
+    /// Draws a text to the upper right of its point; left or below where there is no room.
+    fn note(&self, color: Color, x: f64, y: f64, note: &str) -> String {
         let Some((x, y)) = self.inside(x, y) else { return String::new() };
-        let words = fit(words, SMALL, self.width - 8.0);
-        let (wide, away, edge) = (width(&words, SMALL), 6.0, 4.0);
+        let note = fit(note, SMALL, self.width - 8.0);
+        let (wide, away, edge) = (width(&note, SMALL), 6.0, 4.0);
         let (anchor, x) = if x + away + wide + edge <= self.width {
             ("start", x + away)
         } else if x - away - wide >= edge {
@@ -256,11 +256,11 @@ impl Canvas<'_> {
              stroke-linejoin=\"round\" paint-order=\"stroke\"",
             self.theme.background
         );
-        text(x, y, SMALL, &style, &words)
+        text(x, y, SMALL, &style, &note)
     }
 }
 
-/// The pieces of a line between points with their shares of the colour map.
+/// Splits a line between points with colour positions into pieces of one level each.
 fn levels_along(run: &[(Point, f64)]) -> Vec<(u8, Vec<Point>)> {
     let mut pieces: Vec<(u8, Vec<Point>)> = Vec::new();
     if let [(point, share)] = run {
@@ -287,7 +287,7 @@ fn level_count(count: f64) -> u8 {
     count as u8
 }
 
-/// Paths in the colours of their levels; neighbours of one level become one element.
+/// Draws paths in the colours of their levels; neighbours of one level become one element.
 fn in_levels(paths: &[(u8, String)], looks: impl Fn(&str) -> String) -> String {
     let same = paths.chunk_by(|a, b| a.0 == b.0);
     let draw = |same: &[(u8, String)]| {

@@ -1,43 +1,43 @@
-//! A figure as SVG: the page, titles and panels in a grid. Panels are drawn in `plot`.
+//! Lays out a figure as SVG: page, titles, panels in a grid. Single panels are drawn in `plot`.
 //!
-//! Our own writer, after a look at plotters 0.3: there, coordinates are whole pixels; every dash is an element of
-//! its own (eight curves in four panels: 368 elements, 145 KB); curves that leave the range are bent along the frame
-//! instead of cut; and the legend stands on the data. What we would have shared is little: the ticks (`scale`).
+//! This crate writes SVG itself instead of using plotters 0.3. There, coordinates are whole pixels; every dash is an element of
+//! its own (eight curves in four panels: 368 elements, 145 KB); curves that leave the range are bent along the frame instead of
+//! clipped; and the legend covers the data. Only the tick positions (`scale`) could have been shared.
 //!
-//! The picture uses the fonts of the system, holds neither style sheet nor ids (so that many fit into one HTML page)
-//! and scales by its `viewBox`. Widths of text are estimated, with room for the wider of the common fonts.
+//! The SVG uses system fonts, contains neither style sheet nor ids (so that several fit into one HTML page), and scales by its
+//! `viewBox`. Text widths are estimated, with a margin for the wider of the common fonts.
 
-use crate::axes::Below;
+use crate::axes::XLabels;
 use crate::figure::Figure;
 use crate::ink::{group, num};
 use crate::legend::{Entry, entries, legend};
 use crate::plot::{Frame, Plot};
+use crate::text::{FONTS, TEXT, escape, fit, text};
 use crate::theme::Theme;
-use crate::words::{FONTS, TEXT, escape, fit, text};
 
 const WIDTH: f64 = 900.0;
 const MARGIN: f64 = 18.0;
-/// Between panels side by side.
+/// Horizontal gap between panels, in SVG units.
 const GAP: f64 = 22.0;
-/// Right of each panel: half of its last tick label stands there.
+/// Space right of each panel for half of its last tick label, in SVG units.
 const OVERHANG: f64 = 10.0;
-/// Sizes of the figure's and the panels' titles.
+/// Font sizes of the figure title and the panel titles.
 const TITLE: f64 = 17.0;
 const HEADING: f64 = 13.0;
-/// How much wider bold text runs.
+/// Width of bold text relative to normal text.
 const BOLD: f64 = 1.1;
 
-/// Draws the figure. The text is complete: write it to a file, or put it into a page as it is.
+/// Draws the figure. The text is a complete SVG document: write it to a file, or embed it in a page.
 pub fn svg(figure: &Figure) -> String {
     svg_themed(figure, &Theme::LIGHT)
 }
 
-/// Draws the figure in other colours.
+/// Draws the figure in the colours of `theme`.
 pub fn svg_themed(figure: &Figure, theme: &Theme) -> String {
     drawn(figure, theme, WIDTH, &figure.title)
 }
 
-/// Draws the figure about `width` wide, under a name for who hears it.
+/// Draws the figure about `width` wide; `name` is its accessible name for screen readers.
 pub(crate) fn drawn(figure: &Figure, theme: &Theme, width: f64, name: &str) -> String {
     let page = Page::new(figure, theme, width);
     let room = page.width - 2.0 * MARGIN;
@@ -72,16 +72,16 @@ pub(crate) fn drawn(figure: &Figure, theme: &Theme, width: f64, name: &str) -> S
     )
 }
 
-/// All panels have the same size, so that their axes line up.
+/// The layout of a page. All panels have the same size, so that their axes line up.
 struct Page<'a> {
     theme: &'a Theme,
     plots: Vec<Plot<'a>>,
     columns: usize,
     width: f64,
     frame: Frame,
-    /// Right of each panel, for half a tick label or a colour bar.
+    /// Space right of each panel, for half a tick label or a colour bar.
     right: f64,
-    /// The legend of all panels, if they have the same.
+    /// The legend of all panels, if every panel has the same one.
     shared_legend: Option<Vec<Entry<'a>>>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Page<'a> {
         let plots: Vec<_> = figure.panels.iter().map(|panel| Plot::new(panel, theme, height)).collect();
         let gutter = plots.iter().map(Plot::gutter).fold(0.0, f64::max);
         let right = plots.iter().map(Plot::bar_room).fold(OVERHANG, f64::max);
-        // With many columns the page becomes wider, not the panels too narrow.
+        // With many columns the page becomes wider; panels keep a minimum width.
         let least = gutter + 150.0 + right + GAP;
         let width = wanted.max(2.0 * MARGIN - GAP + columns as f64 * least);
         let frame = Frame { width: cell(width) - gutter - right, height, gutter };
@@ -107,7 +107,7 @@ impl<'a> Page<'a> {
         Self { theme, plots, columns, width, frame, right, shared_legend }
     }
 
-    /// Panels side by side below `top`, and the height they take.
+    /// Draws one row of panels below `top`; returns the drawing and its height.
     fn row(&self, row: &[Plot<'_>], top: f64) -> (String, f64) {
         let own_legend = |plot: &Plot<'_>| match self.shared_legend {
             Some(_) => (String::new(), 0.0),
@@ -118,7 +118,7 @@ impl<'a> Page<'a> {
         let titled = row.iter().any(|plot| !plot.panel.title.is_empty());
         let labelled = row.iter().any(|plot| !plot.panel.x.text().is_empty());
         let above = 14.0 + legend_height + if titled { HEADING + 7.0 } else { 0.0 };
-        let x_labels: Vec<_> = row.iter().map(|plot| Below::new(plot, &self.frame)).collect();
+        let x_labels: Vec<_> = row.iter().map(|plot| XLabels::new(plot, &self.frame)).collect();
         let extra = x_labels.iter().map(|labels| labels.extra).fold(0.0, f64::max);
         let below = extra + if labelled { 40.0 } else { 24.0 };
 
@@ -126,7 +126,7 @@ impl<'a> Page<'a> {
         let stride = self.frame.gutter + self.frame.width + self.right + GAP;
         let draw = |index: usize| {
             let (plot, (legend, height)) = (&row[index], &legends[index]);
-            // Title and legend stand close to their axes, also where a neighbour's legend is taller.
+            // Title and legend stand close to their own axes, also where a neighbour's legend is taller.
             let title = fit(&plot.panel.title, BOLD * HEADING, self.frame.width);
             let content = [
                 text(0.0, -height - 8.0, HEADING, &bold, &title),

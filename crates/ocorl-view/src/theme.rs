@@ -1,7 +1,6 @@
-//! The colours of a page.
+//! Colour themes of figures.
 
-/// The colours of a page and of its series, as SVG writes colours. Values coloured by the colour map look the same in
-/// all themes.
+/// Colours of a page and of its series, as SVG colours. The colour map of values is the same in all themes.
 ///
 /// ```
 /// use ocorl_view::{Figure, Theme, svg, svg_themed};
@@ -13,23 +12,23 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Theme {
-    /// The page.
+    /// Background of the page.
     pub background: &'static str,
-    /// Titles and names of axes.
+    /// Titles and axis titles.
     pub ink: &'static str,
-    /// Numbers at ticks, frames.
+    /// Tick labels and frames.
     pub quiet: &'static str,
     /// Marks behind the data: limits, baselines.
     pub muted: &'static str,
-    /// The lines of the grid.
+    /// Grid lines.
     pub grid: &'static str,
-    /// Series by their index.
+    /// Series colours by index.
     pub series: [&'static str; 7],
 }
 
 impl Theme {
-    /// For paper. The series have Okabe and Ito's colours, safe for colour-blind readers; without their yellow, which
-    /// vanishes on white.
+    /// The theme for paper and light pages. Series use the palette of Okabe and Ito, which colour-blind readers can distinguish;
+    /// its yellow is left out because it vanishes on white.
     pub const LIGHT: Self = Self {
         background: "#ffffff",
         ink: "#22262a",
@@ -39,7 +38,7 @@ impl Theme {
         series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222"],
     };
 
-    /// For dark pages: the same hues in the same order, lighter; the last series is white for black.
+    /// The theme for dark pages: the same hues in the same order, lighter; the last series is white instead of black.
     pub const DARK: Self = Self {
         background: "#16191c",
         ink: "#e8eaec",

@@ -1,20 +1,20 @@
-// What is looked at, kept in the fragment of the address, so that a view can be shared: #/study/ID?episode=3&log=cost.y
+// The state of the view, kept in the fragment of the address so that it can be shared: #/study/ID?episode=3&log=cost.y
 
-/** The route as a list of words, and the parameters. */
+/** Parses the fragment into path segments and query parameters. */
 export function read() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   return { route: path.split("/").filter(Boolean).map(decode), params: new URLSearchParams(query) };
 }
 
-function decode(word) {
+function decode(segment) {
   try {
-    return decodeURIComponent(word);
+    return decodeURIComponent(segment);
   } catch {
-    return word;
+    return segment;
   }
 }
 
-/** The fragment of a route. */
+/** Builds the fragment of a route with parameters; empty ones are left out. */
 export function to(route, params = {}) {
   const given = Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const query = given.map(([key, value]) => `${key}=${plain(value)}`).join("&");
@@ -25,12 +25,12 @@ function plain(value) {
   return encodeURIComponent(value).replaceAll("%2C", ",").replaceAll("%3A", ":");
 }
 
-/** One parameter of the present view. */
+/** One parameter of the present address. */
 export function param(key) {
   return read().params.get(key);
 }
 
-/** Changes parameters of the present view without a step in the history; `null` removes one. */
+/** Changes parameters of the present address without a history entry; `null` removes one. */
 export function note(changes) {
   const { route, params } = read();
   for (const [key, value] of Object.entries(changes)) {
@@ -41,7 +41,7 @@ export function note(changes) {
   if (fragment !== location.hash) history.replaceState(null, "", fragment);
 }
 
-/** A parameter that is a list. */
+/** A parameter that is a comma-separated list. */
 export function list(key) {
   return (param(key) ?? "").split(",").filter(Boolean);
 }

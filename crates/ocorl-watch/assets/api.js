@@ -1,8 +1,8 @@
-// Talking to the server. What it refuses comes back as an error that can be shown with its words, details and hint.
+// Requests to the server. A refused request throws an error with the message, details and hint of the server.
 
 let token = null;
 
-/** An answer that is not what was asked for. */
+/** An answer with an error status. */
 export class Refused extends Error {
   constructor(status, answer) {
     super(answer?.error ?? `the server answered with status ${status}`);
@@ -13,7 +13,7 @@ export class Refused extends Error {
   }
 }
 
-/** Takes the token out of the address, where nobody else should read it, and keeps it for this tab. */
+/** Moves the token from the address to the storage of this tab, so that it is not shared by accident. */
 export function takeToken() {
   const found = /(?:^#|&)token=([0-9A-Za-z_-]+)/.exec(location.hash);
   try {
@@ -25,39 +25,39 @@ export function takeToken() {
   if (found) history.replaceState(null, "", "#/");
 }
 
-/** Whether this page may write. */
+/** Whether the page has a token. */
 export function mayWrite() {
   return token !== null;
 }
 
-/** The JSON at `path`. */
+/** Fetches the JSON at `path`. */
 export async function get(path, signal) {
   return answer(await reach(path, { signal, headers: { Accept: "application/json" } }));
 }
 
-/** Sends `body` to `path`, with the token. */
+/** Sends `body` to `path` with the token. */
 export async function post(path, body, type) {
   return answer(
     await reach(path, { method: "POST", body, headers: { "Content-Type": type, "X-Ocorl-Token": token ?? "" } }),
   );
 }
 
-/** The same with a JSON body. */
+/** Sends a JSON body to `path` with the token. */
 export function postJson(path, value) {
   return post(path, JSON.stringify(value), "application/json");
 }
 
-/** What was asked for before the page was there, once. */
-function early(path, options) {
-  const known = window.ocorlEarly;
+/** The answer that preload.js requested before the modules were loaded; at most once. */
+function preloaded(path, options) {
+  const known = window.ocorlPreload;
   if (options.method || known?.path !== path) return null;
-  window.ocorlEarly = null;
+  window.ocorlPreload = null;
   return known.answer;
 }
 
 async function reach(path, options) {
   try {
-    const known = early(path, options);
+    const known = preloaded(path, options);
     if (known) return await known;
     return await fetch(path, { cache: "no-store", credentials: "same-origin", ...options });
   } catch (error) {
@@ -71,7 +71,7 @@ async function answer(response) {
   try {
     content = await response.json();
   } catch {
-    // Without JSON the status has to do.
+    // Without a JSON body the status has to suffice.
   }
   if (!response.ok) throw new Refused(response.status, content);
   return content;

@@ -1,4 +1,4 @@
-// The page: which view is open, what stands in the bar above it, and whether the server answers.
+// The application: opens the view that the address names, shows the breadcrumbs and the connection state.
 import * as address from "./address.js";
 import { takeToken } from "./api.js";
 import { el, fill } from "./dom.js";
@@ -12,12 +12,12 @@ import { openStudy } from "./study.js";
 import { openSweep } from "./sweep.js";
 
 const PAGES = { studies: openList, study: openStudy, compare: openCompare, sweep: openSweep };
-const STATES = { live: "live", polling: "asking every 3 s", gone: "no connection, trying again" };
+const STATES = { live: "live", polling: "polling every 3 s", gone: "no connection, trying again" };
 
 const main = document.getElementById("main");
 let page = null;
 
-/** Opens the view that the address names; what belonged to the last one ends. */
+/** Opens the view that the address names, and closes the previous one. */
 function show() {
   const { route, params } = address.read();
   const name = route[0] ?? "studies";
@@ -41,22 +41,22 @@ async function openNothing(host, { trail: where }) {
     el(
       "div",
       { class: "card notice" },
-      el("h1", {}, "Nothing here"),
+      el("h1", {}, "Page not found"),
       el("p", {}, "No page has this address."),
       el("p", {}, el("a", { href: "#/" }, "All studies")),
     ),
   );
 }
 
-/** Where the reader is: words, and addresses except for the last. */
+/** Shows the breadcrumbs: text and address of each step, the last without an address. */
 function trail(steps) {
   fill(
     document.getElementById("trail"),
-    steps.map(({ words, href }) =>
-      el("span", { class: "step" }, href ? el("a", { href }, words) : el("span", { "aria-current": "page" }, words)),
+    steps.map(({ text, href }) =>
+      el("span", { class: "step" }, href ? el("a", { href }, text) : el("span", { "aria-current": "page" }, text)),
     ),
   );
-  document.title = steps.length > 0 ? `${steps.at(-1).words} · ocorl` : "ocorl";
+  document.title = steps.length > 0 ? `${steps.at(-1).text} · ocorl` : "ocorl";
 }
 
 function connection(state) {
@@ -65,7 +65,7 @@ function connection(state) {
   fill(
     label,
     el("span", { class: "link-dot", "aria-hidden": "true" }),
-    el("span", { class: "link-words" }, STATES[state]),
+    el("span", { class: "link-text" }, STATES[state]),
   );
   document.body.classList.toggle("gone", state === "gone");
 }

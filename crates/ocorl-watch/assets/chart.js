@@ -1,11 +1,11 @@
-// One panel of a figure as a plot: uPlot gives axes, cursor and selection, paint.js the marks.
+// One panel of a figure: uPlot provides axes, cursor and selection, paint.js draws the marks.
 import { axisText } from "./format.js";
 import { colors } from "./theme.js";
 import { colorValues, places, touching } from "./marks.js";
 import { LEVELS, shade } from "./colors.js";
 import { paint } from "./paint.js";
-import { Hands } from "./hands.js";
-import { between, ends, placer, span, ticks, wordTicks } from "./ticks.js";
+import { Interaction } from "./interaction.js";
+import { between, ends, placer, span, ticks, categoryTicks } from "./ticks.js";
 import { el } from "./dom.js";
 
 const FAMILY = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
@@ -18,11 +18,9 @@ function width(text) {
   return ruler.measureText(text).width;
 }
 
-/**
- * A plot in `host`. Settings: `links` (shared cursor), `hidden` (labels not shown), `logs` ({ x, y }: forced scales),
- * `onPick` (a marker was clicked), `onEpisode`, `onView` (zoomed or reset), `tracker` (time → place), `view`.
- */
-export class Chart extends Hands {
+/** A plot in `host`. Settings: `links` (shared cursor), `hidden` (hidden labels), `logs` ({ x, y }: forced scales), `onPick` (a marker
+ * was clicked), `onEpisode`, `onView` (zoomed or reset), `tracker` (time → position), `view`. */
+export class Chart extends Interaction {
   constructor(host, panel, settings) {
     super();
     Object.assign(this, { host, panel, settings, overlay: [], view: settings.view ?? {} });
@@ -40,19 +38,19 @@ export class Chart extends Hands {
     this.observer.observe(host);
   }
 
-  /** Another panel in the same place: new data of the same study. */
+  /** Shows new data of the same panel. */
   update(panel) {
     this.panel = panel;
     this.rebuild();
   }
 
-  /** Marks drawn over those of the panel: what happens right now. */
+  /** Draws marks of the running episode over those of the panel. */
   draw(marks) {
     this.overlay = marks;
     this.refresh();
   }
 
-  /** After a change of what is hidden, shown or coloured. */
+  /** Redraws after a change of hidden series, scales or colours. */
   refresh() {
     this.measure();
     const [x, y] = [ends(this.x), ends(this.y)];
@@ -81,7 +79,7 @@ export class Chart extends Hands {
     return [...this.panel.marks, ...this.overlay].filter((mark) => !this.settings.hidden.has(mark.label));
   }
 
-  /** What the axes show: all data, unless the reader looks at a part. */
+  /** Decides the axis ranges: all data, or the part to which the reader has zoomed. */
   measure() {
     const { panel, marks, settings } = this;
     const scaled = (axis, log) => ({ ...axis, scale: log === undefined ? axis.scale : log ? "log" : "linear" });
@@ -125,10 +123,10 @@ export class Chart extends Hands {
     );
     this.plot.over.append(this.pin, this.dot, this.tip);
     this.plot.over.addEventListener("click", (event) => this.clicked(event));
-    this.host.setAttribute("aria-label", this.words());
+    this.host.setAttribute("aria-label", this.description());
   }
 
-  words() {
+  description() {
     const { title, x, y } = this.panel;
     const names = [...new Set(this.panel.marks.map((mark) => mark.label).filter(Boolean))].join(", ");
     return `Plot ${title}: ${axisText(y)} over ${axisText(x)}. ${names}. Arrow keys move the cursor, plus zooms in, 0 resets.`;
@@ -181,23 +179,23 @@ export class Chart extends Hands {
 
   xTicks() {
     const [wide] = this.inner();
-    const words = this.panel.x.categories ?? [];
-    if (words.length > 0) return wordTicks(this.x, words, wide, 14);
+    const categories = this.panel.x.categories ?? [];
+    if (categories.length > 0) return categoryTicks(this.x, categories, wide, 14);
     return ticks(this.x, wide, Math.max(2, Math.min(9, Math.floor(wide / 44))), (text) => width(text) + 14);
   }
 
   yTicks() {
     const [, high] = this.inner();
-    const words = this.panel.y.categories ?? [];
-    if (words.length > 0) return wordTicks(this.y, words, high, 13);
+    const categories = this.panel.y.categories ?? [];
+    if (categories.length > 0) return categoryTicks(this.y, categories, high, 13);
     return ticks(this.y, high, Math.max(2, Math.min(9, Math.floor(high / 28))), () => 20);
   }
 
-  /** How far words below the axis are turned, in degrees. */
+  /** Rotation of category names below the axis, in degrees. */
   turn() {
-    const words = this.panel.x.categories ?? [];
-    const widest = Math.max(0, ...words.map(width));
-    return words.length > 0 && widest + 8 > (this.size().width - 60) / words.length ? 35 : 0;
+    const categories = this.panel.x.categories ?? [];
+    const widest = Math.max(0, ...categories.map(width));
+    return categories.length > 0 && widest + 8 > (this.size().width - 60) / categories.length ? 35 : 0;
   }
 
   below() {
@@ -256,7 +254,7 @@ export class Chart extends Hands {
     ctx.textAlign = "center";
     ctx.fillStyle = palette.muted;
     const positive = (this.x.log || this.y.log) && this.panel.marks.length > 0;
-    ctx.fillText(positive ? "nothing above zero to show" : "no data", wide / 2, high / 2 + 4);
+    ctx.fillText(positive ? "no positive values to show" : "no data", wide / 2, high / 2 + 4);
   }
 
   factors(ctx, { width: wide, height: high }, palette) {
@@ -279,7 +277,7 @@ export class Chart extends Hands {
     return 12 + 12 + 8 + Math.max(0, ...labels) + (axisText(this.panel.color ?? {}) ? 20 : 4);
   }
 
-  /** Right of the axes, as tall as they are: the colours, ticks, and what the values are. */
+  /** Draws the colour bar right of the axes: colours, ticks, title. */
   colorBar(ctx, { width: wide, height: high }, palette) {
     const left = wide + 12;
     for (let index = 0; index < LEVELS; index += 1) {

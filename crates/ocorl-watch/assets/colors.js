@@ -1,4 +1,4 @@
-// The colours of the plots: those of theme.rs and colormap.rs, to the digit.
+// Colours of the plots, equal to those in theme.rs and colormap.rs.
 
 const LIGHT = {
   name: "light",
@@ -24,7 +24,7 @@ export function palette(theme) {
   return theme === "dark" ? DARK : LIGHT;
 }
 
-/** So many colours of the map are told apart. */
+/** Number of colours of the colour map. */
 export const LEVELS = 64;
 
 const VIRIDIS = [
@@ -58,7 +58,7 @@ function mixed(level) {
   return `#${channels.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** The level of a share between 0 and 1; what is beyond the ends has the level of the end. */
+/** The colour level of a number between 0 and 1; values outside are clamped. */
 export function level(share) {
   return Math.max(0, Math.min(LEVELS - 1, Math.floor(share * LEVELS)));
 }
@@ -68,7 +68,7 @@ export function shade(index) {
   return MAP[index];
 }
 
-/** The colour of a mark, and how often the palette went around before it. */
+/** The colour of a mark, and how often the palette was exhausted before it. */
 export function markColor(color, colors) {
   if (color === "muted") return { color: colors.muted, round: 0 };
   const index = color?.series ?? 0;

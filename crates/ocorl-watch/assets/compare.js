@@ -1,4 +1,4 @@
-// Two to twenty studies beside each other: the same axes, bands by strategy.
+// The comparison of two to twenty studies on the same axes.
 import * as address from "./address.js";
 import { get } from "./api.js";
 import { chip, el } from "./dom.js";
@@ -10,7 +10,7 @@ export async function openCompare(main, page) {
   const ids = page.params.get("ids") ?? "";
   const grid = new ExhibitGrid({ links: new Links(), signal: page.signal });
   const body = el("tbody", {});
-  page.trail([{ words: "Studies", href: "#/" }, { words: "Compare" }]);
+  page.trail([{ text: "Studies", href: "#/" }, { text: "Compare" }]);
   const load = async () => {
     const { exhibits, studies } = await get(`/api/compare?ids=${encodeURIComponent(ids)}`, page.signal);
     grid.update(exhibits);
@@ -19,7 +19,7 @@ export async function openCompare(main, page) {
   };
   const lead = el("p", { class: "lead" });
   await load();
-  const heads = ["study", "strategy", "seed", "episodes", "measured", "last cost", "best cost", "state"];
+  const heads = ["study", "strategy", "seed", "episodes", "measured", "last cost", "lowest cost", "state"];
   main.append(
     el("div", { class: "page-head" }, el("div", { class: "grow" }, el("h1", {}, "Compare"), lead)),
     grid.element,
@@ -39,7 +39,7 @@ export async function openCompare(main, page) {
               "tr",
               {},
               heads.map((head) =>
-                el("th", { scope: "col", class: ["study", "strategy", "state"].includes(head) ? "words" : null }, head),
+                el("th", { scope: "col", class: ["study", "strategy", "state"].includes(head) ? "text-cell" : null }, head),
               ),
             ),
           ),
@@ -62,13 +62,13 @@ function row(item) {
   return el(
     "tr",
     {},
-    el("td", { class: "words" }, el("a", { href: address.to(["study", item.id]) }, item.name)),
-    el("td", { class: "words" }, item.strategy ?? "–"),
+    el("td", { class: "text-cell" }, el("a", { href: address.to(["study", item.id]) }, item.name)),
+    el("td", { class: "text-cell" }, item.strategy ?? "–"),
     el("td", {}, number(item.seed)),
     el("td", {}, item.of ? `${item.episodes} of ${item.of}` : number(item.episodes)),
     el("td", {}, number(item.measurements)),
     el("td", {}, number(item.last_cost)),
     el("td", {}, number(item.best_cost)),
-    el("td", { class: "words" }, chip(item.status)),
+    el("td", { class: "text-cell" }, chip(item.status)),
   );
 }

@@ -1,4 +1,4 @@
-// Making elements. Text always goes in as text, so nothing a server says can become markup.
+// Creates elements. Texts are always inserted as text nodes, so that nothing from the server can become markup.
 
 /** An element with attributes, listeners (`onclick: f`) and children; `null` and `false` are left out. */
 export function el(tag, attributes = {}, ...children) {
@@ -18,7 +18,7 @@ function set(element, name, value) {
   else element.setAttribute(name, value === true ? "" : value);
 }
 
-/** Everything in `parent` replaced by these. */
+/** Replaces the content of `parent`. */
 export function fill(parent, ...children) {
   parent.replaceChildren(
     ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
@@ -48,7 +48,7 @@ const SHAPES = {
 };
 const FILLED = new Set(["running", "waiting", "play"]);
 
-/** A small picture beside words; it says nothing the words do not. */
+/** A decorative icon, hidden from screen readers; its meaning is always in a text too. */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -66,36 +66,36 @@ export function icon(name) {
   return svg;
 }
 
-/** A button with a picture and, if given, words. */
-export function button(words, { picture, label, kind = "", ...rest } = {}) {
+/** A button with an icon and, if given, a text. */
+export function button(text, { picture, label, kind = "", ...rest } = {}) {
   return el(
     "button",
     { type: "button", class: `button ${kind}`, "aria-label": label, title: label, ...rest },
     picture ? icon(picture) : null,
-    words ? el("span", {}, words) : null,
+    text ? el("span", {}, text) : null,
   );
 }
 
-/** The state of a study: a shape and a word, not a colour alone. */
+/** The state of a study: an icon and a word, not a colour alone. */
 export function chip(status) {
   return el("span", { class: `chip ${/^[a-z]+$/.test(status) ? status : ""}` }, icon(status), status);
 }
 
-/** Words in which `code` stands in backticks. */
-export function prose(words) {
-  return String(words)
+/** Text in which parts between backticks become `code` elements. */
+export function prose(text) {
+  return String(text)
     .split("`")
     .map((part, i) => (i % 2 === 1 ? el("code", {}, part) : part));
 }
 
-/** A short message that goes away by itself. */
-export function toast(words) {
-  const note = el("div", { class: "toast" }, words);
+/** A short message that disappears by itself. */
+export function toast(text) {
+  const note = el("div", { class: "toast" }, text);
   document.getElementById("toasts").append(note);
   setTimeout(() => note.remove(), 4000);
 }
 
-/** Text into the clipboard, also where the browser allows it only from a selection. */
+/** Copies text to the clipboard, also where the browser allows this only from a selection. */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -109,7 +109,7 @@ export async function copy(text, what) {
   toast(`${what} copied`);
 }
 
-/** A file made in the page, offered as a download. */
+/** Offers content created in the page as a download. */
 export function download(name, content, type) {
   const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   el("a", { href: address, download: name }).click();

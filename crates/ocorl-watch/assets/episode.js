@@ -1,4 +1,4 @@
-// One episode, chosen by a slider: its plots, its animation, its measurements. Follows the newest until one is chosen.
+// The view of one episode, selected by a slider: plots, animation, measurements. Follows the newest episode until one is selected.
 import * as address from "./address.js";
 import { get } from "./api.js";
 import { button, el, fill, icon, toast } from "./dom.js";
@@ -12,7 +12,7 @@ const STEP = 900;
 const PAUSE = 40;
 const ORDER = ["phase", "states", "uncertainty", "calibration", "slices", "controller"];
 
-/** The phase portrait beside the animation, then what happened, then what the model knows. */
+/** Order of the plots: phase portrait beside the animation, then the trajectories, then the model. */
 function inOrder(exhibits) {
   const place = ({ id }) => (ORDER.includes(id) ? ORDER.indexOf(id) : ORDER.length);
   return exhibits.toSorted((a, b) => place(a) - place(b));
@@ -31,7 +31,7 @@ export class EpisodeView {
       "aria-label": "Episode",
       oninput: () => this.choose(Number(this.slider.value)),
     });
-    this.words = el("output", { class: "episode-words", for: "episode" });
+    this.caption = el("output", { class: "episode-caption", for: "episode" });
     this.play = button("", {
       picture: "play",
       label: "Play all episodes",
@@ -59,7 +59,7 @@ export class EpisodeView {
     this.table = new DataTable({
       name: "measurements",
       caption: "Measurements",
-      note: "sigmas: how many predicted standard deviations a measurement lay from what the model expected",
+      note: "residual [σ]: distance of a measurement from the prediction, in standard deviations of model and noise",
     });
     const step = (by, name, label) =>
       button("", {
@@ -74,7 +74,7 @@ export class EpisodeView {
       step(-1, "previous", "Previous episode"),
       this.play,
       step(1, "next", "Next episode"),
-      el("div", { class: "slider-box" }, this.words, this.slider),
+      el("div", { class: "slider-box" }, this.caption, this.slider),
       this.follow,
     );
     this.problem = el("p", { class: "about", hidden: true });
@@ -98,7 +98,7 @@ export class EpisodeView {
     page.signal.addEventListener("abort", () => clearInterval(this.playing));
   }
 
-  /** After each change of the study. */
+  /** Updates the view after each change of the study. */
   async show(summary, live) {
     Object.assign(this, { summary, live });
     const numbers = summary.rows.map((row) => row.episode);
@@ -109,7 +109,7 @@ export class EpisodeView {
     if (!this.element.hidden) await this.load();
   }
 
-  /** The newest episode that shows something: the running one, else the last that is stored. */
+  /** The newest episode with content: the running one, else the last recorded one. */
   newest() {
     if (this.live) return this.live.episode;
     const stored = this.summary.rows.filter((row) => row.measured > 0 || row.cost !== null);
@@ -120,13 +120,13 @@ export class EpisodeView {
     return Math.min(this.wanted ?? this.newest(), this.last);
   }
 
-  /** Shows an episode; `null` follows the newest. */
+  /** Selects an episode; `null` follows the newest. */
   choose(episode) {
     if (episode !== null && (episode < 0 || episode > this.last)) return;
     this.wanted = episode;
     address.note({ episode });
     this.showBar(this.number);
-    // A slider that is dragged passes many episodes that nobody wants to see.
+    // A dragged slider passes many episodes; only the one where it rests is loaded.
     clearTimeout(this.waiting);
     this.waiting = setTimeout(
       () => this.load().catch((error) => error.name !== "AbortError" && toast(error.message)),
@@ -148,8 +148,8 @@ export class EpisodeView {
     this.problem.textContent = view
       ? ""
       : this.isLive()
-        ? `Episode ${episode} is under way; nothing is stored yet.`
-        : `Of episode ${episode} nothing is stored yet.`;
+        ? `Episode ${episode} is running; nothing is stored yet.`
+        : `Nothing is stored of episode ${episode} yet.`;
     this.render(episode, view);
   }
 
@@ -181,18 +181,18 @@ export class EpisodeView {
   showBar(episode) {
     this.slider.value = String(episode);
     const row = this.summary.rows.find((candidate) => candidate.episode === episode);
-    const facts = [
+    const details = [
       row?.cost === null || row?.cost === undefined ? null : `cost ${number(row.cost)}`,
       row ? `${row.measured}/${row.asked} measured` : null,
       this.isLive() ? "running" : row && row.status !== "complete" ? row.status : null,
     ];
     fill(
-      this.words,
+      this.caption,
       el("b", {}, `Episode ${episode}`),
       el("span", { class: "quiet" }, ` of ${this.last}`),
-      ` ${facts
+      ` ${details
         .filter(Boolean)
-        .map((fact) => `· ${fact}`)
+        .map((detail) => `· ${detail}`)
         .join(" ")}`,
     );
     this.slider.setAttribute("aria-valuetext", `episode ${episode}`);
@@ -214,7 +214,7 @@ export class EpisodeView {
     this.playing = setInterval(() => (this.number >= this.last ? stop() : this.choose(this.number + 1)), STEP);
   }
 
-  // Now
+  // The running episode
 
   isLive() {
     return this.live !== null && this.live.episode === this.number;
@@ -246,7 +246,7 @@ export class EpisodeView {
     return state ? [state[i], state[j]] : null;
   }
 
-  /** A marker was clicked: its row in the table. */
+  /** Highlights the table row of a clicked marker. */
   pick(panel, x, y) {
     const { columns, rows } = this.view?.measurements ?? { columns: [], rows: [] };
     const [i, j] = [columns.indexOf(panel.x.label === "time" ? "t" : panel.x.label), columns.indexOf(panel.y.label)];

@@ -1,11 +1,11 @@
-// What the server refused, in its own words: the sentence, the details, the hint.
+// Shows errors from the server: message, details, hint.
 import { button, el, icon, prose } from "./dom.js";
 
 /** The parts of an error, without a card around them. */
 export function errorParts(error) {
   const details = (error.details ?? []).filter((pair) => Array.isArray(pair));
   return [
-    el("p", { class: "error-words" }, icon("damaged"), el("span", {}, sentence(error.message))),
+    el("p", { class: "error-text" }, icon("damaged"), el("span", {}, sentence(error.message))),
     details.length > 0
       ? el(
           "dl",
@@ -17,13 +17,13 @@ export function errorParts(error) {
   ];
 }
 
-/** A whole card, with a way to try again. */
+/** Appends a card with the error and a button to retry. */
 export function showError(host, error, again) {
   host.append(
     el(
       "div",
       { class: "card notice error", role: "alert" },
-      el("h1", {}, error.status === 404 ? "Not found" : "That did not work"),
+      el("h1", {}, error.status === 404 ? "Not found" : "Request failed"),
       errorParts(error),
       el(
         "p",
@@ -35,6 +35,6 @@ export function showError(host, error, again) {
   );
 }
 
-function sentence(words) {
-  return words ? words[0].toUpperCase() + words.slice(1) : "";
+function sentence(text) {
+  return text ? text[0].toUpperCase() + text.slice(1) : "";
 }

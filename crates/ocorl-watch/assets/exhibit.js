@@ -1,4 +1,4 @@
-// A figure as a card: title, what it shows, legend, panels, and a menu (SVG, PNG, CSV, Python, axes).
+// A card with one figure: title, caption, legend, panels, and a menu (SVG, PNG, CSV, Python, axes).
 import { button, copy, download, el, fill, icon } from "./dom.js";
 import { Chart } from "./chart.js";
 import { csv } from "./marks.js";
@@ -7,7 +7,7 @@ import { showLegend } from "./legend.js";
 import { pythonSnippet } from "./python.js";
 import * as address from "./address.js";
 
-/** Further panels are shown when asked for: slices of a large system are hundreds. */
+/** Number of panels shown at first; a button shows the others. Model slices of a large system are hundreds. */
 const MOST = 16;
 
 const soon = new IntersectionObserver(
@@ -23,7 +23,7 @@ const soon = new IntersectionObserver(
 );
 
 /**
- * Options: `links`, `source` (the address of a figure drawn by the server, without its ending; or none),
+ * Options: `links`, `source` (address of the figure drawn by the server, without file ending; or none),
  * `query` (for that address), `onPick`, `onEpisode`, `tracker`, `choose` (show one panel at a time), `signal`.
  */
 export class Exhibit {
@@ -63,7 +63,7 @@ export class Exhibit {
     this.show();
   }
 
-  /** New data in the same card; zoom, hidden series and axes stay. */
+  /** Shows new data in the same card; zoom, hidden series and scales stay. */
   update(exhibit, options = {}) {
     Object.assign(this.options, options);
     const same = exhibit.figure.panels.length === this.exhibit.figure.panels.length;
@@ -72,7 +72,7 @@ export class Exhibit {
       this.show();
       return;
     }
-    this.words();
+    this.showTexts();
     this.shown().forEach((panel, i) => {
       this.captions[i].textContent = panel.title;
       if (this.charts[i]) this.charts[i].update(panel);
@@ -80,7 +80,7 @@ export class Exhibit {
     this.overlay();
   }
 
-  /** Draws `marks(panel)` over each panel: what happens right now. */
+  /** Draws `marks(panel)` over each panel: the running episode. */
   over(marks) {
     this.overlays = marks;
     this.overlay();
@@ -93,7 +93,7 @@ export class Exhibit {
       changed ||= marks.length > 0 !== chart.overlay.length > 0;
       if (marks.length > 0 || chart.overlay.length > 0) chart.draw(marks);
     }
-    if (changed) this.words();
+    if (changed) this.showTexts();
   }
 
   shown() {
@@ -102,7 +102,7 @@ export class Exhibit {
     return this.all ? panels : panels.slice(0, MOST);
   }
 
-  words() {
+  showTexts() {
     const { title, about, figure } = this.exhibit;
     this.title.textContent = title || figure.title;
     this.about.textContent = about || figure.subtitle;
@@ -121,7 +121,7 @@ export class Exhibit {
 
   show() {
     this.destroy();
-    this.words();
+    this.showTexts();
     const panels = this.shown();
     this.more.hidden = this.all || this.options.choose || this.exhibit.figure.panels.length <= MOST;
     fill(this.more, `Show all ${this.exhibit.figure.panels.length} panels`);
@@ -161,13 +161,13 @@ export class Exhibit {
 
   toggled() {
     const at = [...this.legend.children].indexOf(document.activeElement);
-    this.words();
+    this.showTexts();
     this.legend.children[at]?.focus();
     for (const chart of this.charts.filter(Boolean)) chart.refresh();
   }
 
   restyle() {
-    this.words();
+    this.showTexts();
     for (const chart of this.charts.filter(Boolean)) chart.refresh();
   }
 
@@ -176,7 +176,7 @@ export class Exhibit {
     this.charts = [];
   }
 
-  // The view in the address
+  // View state in the address
 
   key(index) {
     return `z.${this.exhibit.id}.${index}`;
@@ -194,7 +194,7 @@ export class Exhibit {
     address.note({ [this.key(index)]: view.x || view.y ? [...short(view.x), ...short(view.y)].join(",") : null });
   }
 
-  // The menu
+  // Menu
 
   menu() {
     const list = el("div", { class: "menu-list", role: "menu", hidden: true });
@@ -244,27 +244,27 @@ export class Exhibit {
     const name = this.exhibit.id;
     const files = source
       ? ["svg", "png", "csv"].map((ending) => ({
-          words: ending.toUpperCase(),
+          text: ending.toUpperCase(),
           href: this.file(ending),
           download: `${name}.${ending}`,
         }))
       : [
-          { words: "PNG", act: () => this.picture() },
-          { words: "CSV", act: () => download(`${name}.csv`, csv(this.exhibit.figure), "text/csv") },
+          { text: "PNG", act: () => this.picture() },
+          { text: "CSV", act: () => download(`${name}.csv`, csv(this.exhibit.figure), "text/csv") },
         ];
     const axes = ["y", "x"].filter((side) => this.shown().some((panel) => mayBeLog(panel[side])));
     return [
       ...files,
       {
-        words: "Copy as Python",
+        text: "Copy as Python",
         act: () => copy(pythonSnippet(this.exhibit, source ? this.file("csv") : null), "Python code"),
       },
       ...axes.map((side) => ({
-        words: `Logarithmic ${side} axis`,
+        text: `Logarithmic ${side} axis`,
         on: this.isLog(side),
         act: () => this.toggleLog(side),
       })),
-      { words: "Reset the view", act: () => this.reset() },
+      { text: "Reset the view", act: () => this.reset() },
     ];
   }
 
@@ -296,7 +296,7 @@ export class Exhibit {
 
   reset() {
     this.hidden.clear();
-    this.words();
+    this.showTexts();
     for (const chart of this.charts.filter(Boolean)) chart.reset();
   }
 
@@ -314,7 +314,7 @@ function mayBeLog(axis) {
   return !axis.categories?.length && axis.label !== "time" && axis.label !== "episode";
 }
 
-function menuItem({ words, href, act, on, ...rest }, close) {
+function menuItem({ text, href, act, on, ...rest }, close) {
   const attributes = {
     class: "menu-item",
     role: on === undefined ? "menuitem" : "menuitemcheckbox",
@@ -322,7 +322,7 @@ function menuItem({ words, href, act, on, ...rest }, close) {
     ...rest,
   };
   if (on !== undefined) attributes["aria-checked"] = String(on);
-  if (href) return el("a", { ...attributes, href, onclick: close }, icon("download"), words);
+  if (href) return el("a", { ...attributes, href, onclick: close }, icon("download"), text);
   const picture = on === undefined ? "copy" : on ? "done" : "none";
   return el(
     "button",
@@ -334,8 +334,8 @@ function menuItem({ words, href, act, on, ...rest }, close) {
         act();
       },
     },
-    icon(words.startsWith("Reset") ? "none" : words === "PNG" || words === "CSV" ? "download" : picture),
-    words,
+    icon(text.startsWith("Reset") ? "none" : text === "PNG" || text === "CSV" ? "download" : picture),
+    text,
   );
 }
 

@@ -1,15 +1,15 @@
-// Several figures in a grid; new data go into the cards that are there.
+// A grid of figure cards; new data update the existing cards.
 import { el } from "./dom.js";
 import { Exhibit } from "./exhibit.js";
 
 export class ExhibitGrid {
-  /** `before`: cards of another kind that stand before the figures. */
+  /** `before`: elements placed before the figures. */
   constructor(options, before = []) {
     Object.assign(this, { options, before, cards: new Map() });
     this.element = el("div", { class: "exhibits" }, before);
   }
 
-  /** Shows these exhibits in this order; `options` may change with them (the episode they belong to). */
+  /** Shows these figures in this order; `options` may change with them (the episode they belong to). */
   update(exhibits, options = {}) {
     const gone = new Set(this.cards.keys());
     exhibits.forEach((exhibit, place) => {
@@ -25,7 +25,7 @@ export class ExhibitGrid {
     this.balance();
   }
 
-  /** A card that would stand alone in its row takes all of it. */
+  /** A card that would be alone in its row gets the whole width. */
   balance() {
     const shown = [...this.element.children].filter((card) => !card.hidden);
     for (const card of shown) card.classList.remove("alone");
@@ -45,7 +45,7 @@ export class ExhibitGrid {
     this.cards.delete(id);
   }
 
-  /** Draws over all panels what happens right now. */
+  /** Draws marks of the running episode over all panels. */
   over(marks) {
     for (const card of this.cards.values()) card.over(marks);
   }

@@ -1,14 +1,14 @@
-// Numbers and times as people read them.
+// Formats numbers and times.
 
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** "10⁻³". */
+/** A power of ten: "10⁻³". */
 export function powerOfTen(power) {
   const digits = [...String(Math.abs(power))].map((digit) => RAISED[digit]).join("");
   return `10${power < 0 ? "⁻" : ""}${digits}`;
 }
 
-/** A number with so many digits that count, with a real minus; "–" where there is none. */
+/** A number with `digits` significant digits and a true minus sign; "–" if it is missing. */
 export function number(value, digits = 5) {
   if (value === null || value === undefined) return "–";
   if (typeof value !== "number") return String(value);
@@ -28,7 +28,7 @@ function scientific(value, digits) {
   return `${short.replace("-", "−")}·${powerOfTen(Number(power))}`;
 }
 
-/** "+0.01 %". */
+/** A percentage with sign: "+0.01 %". */
 export function percent(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "";
   const size = Math.abs(value);
@@ -37,7 +37,7 @@ export function percent(value) {
   return `${sign}${text} %`;
 }
 
-/** "3.2 s", "4 min 10 s". */
+/** A duration: "3.2 s", "4 min 10 s". */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   if (seconds < 0.1) return `${number(seconds * 1000, 2)} ms`;
@@ -47,13 +47,13 @@ export function duration(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** How many seconds ago a moment was; `null` if it is no moment. */
+/** Seconds since a moment; `null` if the text is not a valid time. */
 export function secondsSince(moment) {
   const at = Date.parse(moment ?? "");
   return Number.isNaN(at) ? null : Math.max(0, (Date.now() - at) / 1000);
 }
 
-/** "2 s ago", "5 min ago", "3 days ago". */
+/** Age of a moment: "2 s ago", "5 min ago", "3 days ago". */
 export function ago(moment) {
   const seconds = secondsSince(moment);
   if (seconds === null) return "never";
@@ -64,18 +64,18 @@ export function ago(moment) {
   return days === 1 ? "1 day ago" : `${days} days ago`;
 }
 
-/** A moment in the reader's own words. */
+/** A moment in the reader's locale. */
 export function moment(iso) {
   const at = new Date(iso ?? "");
   return Number.isNaN(at.getTime()) ? "–" : at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
 
-/** "1 episode", "5 episodes". */
+/** A count with its noun: "1 episode", "5 episodes". */
 export function count(amount, word) {
   return `${amount} ${word}${amount === 1 ? "" : "s"}`;
 }
 
-/** "label [unit]", or what there is of it. */
+/** Title of an axis: "label [unit]", or only the part that is set. */
 export function axisText(axis) {
   if (!axis.unit) return axis.label ?? "";
   return axis.label ? `${axis.label} [${axis.unit}]` : `[${axis.unit}]`;

@@ -1,4 +1,4 @@
-// Headline numbers against the optimum, the best held input and the paper.
+// Headline numbers with their reference values: optimum, optimal zero-order hold, paper.
 import { el, fill } from "./dom.js";
 import { number, percent } from "./format.js";
 

@@ -1,4 +1,4 @@
-// What stands under the cursor of a plot, in words.
+// The values under the cursor of a plot, and the tooltip that shows them.
 import { cellValue, forward, valueOver } from "./marks.js";
 import { axisText, number } from "./format.js";
 import { el, fill } from "./dom.js";
@@ -7,13 +7,13 @@ import { sample } from "./legend.js";
 const NEAR = 14;
 const MOST = 9;
 
-/** Whether a panel is read by its x (curves that go forward) rather than by its nearest point (loops, clouds). */
+/** Whether the tooltip shows the values at the cursor's x (curves with increasing x) rather than the nearest point (loops, point clouds). */
 export function readByX(panel) {
   const curves = panel.marks.filter((mark) => ["line", "step", "band", "colored_line"].includes(mark.kind));
   return curves.length > 0 && curves.every(forward);
 }
 
-/** The nearest marker to a place in pixels: { mark, index, distance }, or `null`. */
+/** The marker nearest to a position in pixels: { mark, index, distance }, or `null`. */
 export function nearestPoint(marks, place, [left, top], kinds, limit) {
   let best = null;
   for (const mark of marks.filter((candidate) => kinds.includes(candidate.kind))) {
@@ -25,7 +25,7 @@ export function nearestPoint(marks, place, [left, top], kinds, limit) {
   return best;
 }
 
-/** Rows of the little table beside the cursor: { mark, name, text }. */
+/** Rows of the tooltip beside the cursor: { mark, name, text }. */
 export function readings(panel, marks, place, at, cursor) {
   if (readByX(panel)) return readingsAtX(panel, marks, place, at, cursor);
   const heat = marks.find((mark) => mark.kind === "heat");
@@ -40,15 +40,15 @@ export function readings(panel, marks, place, at, cursor) {
 function pointRows(panel, { mark, index }) {
   const rows = [
     { mark, name: mark.label ?? (axisText(panel.x) || "x"), text: mark.label ? "" : number(mark.x[index]) },
-    { name: panel.x.label || "x", text: word(panel.x, mark.x[index]) },
-    { name: panel.y.label || "y", text: word(panel.y, mark.y[index]) },
+    { name: panel.x.label || "x", text: valueText(panel.x, mark.x[index]) },
+    { name: panel.y.label || "y", text: valueText(panel.y, mark.y[index]) },
   ];
   if (mark.value) rows.push({ name: panel.color?.label || "value", text: number(mark.value[index]) });
   return rows;
 }
 
-/** A value of an axis, by its word if it has words. */
-export function word(axis, value) {
+/** A value of an axis as text: its category name, or the number with its unit. */
+export function valueText(axis, value) {
   if (axis.categories?.length) return axis.categories[Math.round(value)] ?? number(value);
   return axis.unit ? `${number(value)} ${axis.unit}` : number(value);
 }
@@ -66,14 +66,14 @@ function textAtX(panel, mark, place, at, left) {
   if (forward(mark)) {
     const value = valueOver(mark, at.x);
     if (value === null) return null;
-    return Array.isArray(value) ? `${number(value[0])} … ${number(value[1])}` : word(panel.y, value);
+    return Array.isArray(value) ? `${number(value[0])} … ${number(value[1])}` : valueText(panel.y, value);
   }
   if (mark.kind === "horizontal" && mark.label) return number(mark.y);
   if (!["points", "colored_points", "interval_y"].includes(mark.kind)) return null;
   const index = nearestIndex(mark.x, place.x, left);
   if (index < 0) return null;
   if (mark.kind === "interval_y") return `${number(mark.low[index])} … ${number(mark.high[index])}`;
-  return word(panel.y, mark.y[index]);
+  return valueText(panel.y, mark.y[index]);
 }
 
 function nearestIndex(xs, place, left) {
@@ -85,7 +85,7 @@ function nearestIndex(xs, place, left) {
   return best;
 }
 
-/** Fills the little table and puts it beside the cursor, inside the window. */
+/** Fills the tooltip and places it beside the cursor, inside the window. */
 export function showTip(tip, title, rows, [left, top]) {
   if (rows.length === 0 && !title) return hideTip(tip);
   fill(

@@ -1,4 +1,4 @@
-// Legends: what the marks of each label look like; a click (or Enter) hides and shows a series.
+// Legends: a sample of the marks of each label. A click (or Enter) hides and shows a series.
 import { el, fill } from "./dom.js";
 import { LEVELS, markColor, shade } from "./colors.js";
 import { arrow, glyph, strokeMark } from "./paint.js";
@@ -7,7 +7,7 @@ import { labelled } from "./marks.js";
 
 const [WIDE, HIGH] = [26, 14];
 
-/** A small picture of a mark. */
+/** Draws a sample of marks on a small canvas. */
 export function sample(...marks) {
   const ratio = window.devicePixelRatio || 1;
   const canvas = el("canvas", { class: "sample", width: WIDE * ratio, height: HIGH * ratio, "aria-hidden": "true" });
@@ -61,7 +61,7 @@ function shades(ctx, thick) {
   }
 }
 
-/** Fills `host` with one button a label; `hidden` is the set of labels that are not shown. */
+/** Fills `host` with one button per label; `hidden` is the set of hidden labels. */
 export function showLegend(host, panels, hidden, changed) {
   const entries = [...labelled(panels)].map(([label, marks]) => {
     const shown = !hidden.has(label);

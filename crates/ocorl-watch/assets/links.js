@@ -1,6 +1,6 @@
-// What the plots of a page share: the time and the episode under the cursor, the selected time, the time window.
+// State shared by the plots of a page: time and episode under the cursor, selected time, time window.
 
-/** Plots listen here by the label of their x axis ("time", "episode"). */
+/** An event hub; plots subscribe by the label of their x axis ("time", "episode"). */
 export class Links extends EventTarget {
   constructor() {
     super();
@@ -8,18 +8,18 @@ export class Links extends EventTarget {
     this.window = null;
   }
 
-  /** The cursor stands at `value` of an axis, or left it (`null`). */
+  /** Announces the value of an axis under the cursor; `null` when the cursor leaves. */
   hover(axis, value, from) {
     this.tell("hover", { axis, value, from });
   }
 
-  /** The selected time: of the animation, and of the lines in the time plots. */
+  /** Selects a time in the animation and in the time plots. */
   pin(time, from) {
     this.pinned = time;
     this.tell("pin", { time, from });
   }
 
-  /** All time plots show from … to, or everything (`null`). */
+  /** Sets the time window of all time plots; `null` shows everything. */
   zoomTime(range) {
     this.window = range;
     this.tell("window", { range });

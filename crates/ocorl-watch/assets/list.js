@@ -1,4 +1,4 @@
-// The list of studies and sweeps: what runs, what waits, what is done, what is damaged; choose some to compare.
+// The list of studies and sweeps with their state; studies can be selected for comparison.
 import * as address from "./address.js";
 import { ageLabel } from "./age.js";
 import { get, mayWrite } from "./api.js";
@@ -54,7 +54,7 @@ class List {
     this.show();
   }
 
-  /** News come in bursts: look once for all of them. */
+  /** Changes arrive in bursts; one reload serves all of them. */
   soon() {
     this.timer ??= setTimeout(() => {
       this.timer = null;
@@ -68,10 +68,10 @@ class List {
   }
 
   show() {
-    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const terms = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (item) => {
       const text = [item.name, item.title, item.system, item.strategy, item.status, item.kind].join(" ").toLowerCase();
-      return words.every((word) => text.includes(word));
+      return terms.every((term) => text.includes(term));
     };
     const shown = this.items.filter(fits);
     this.rowsHost.replaceChildren(...shown.map((item) => this.row(item)));
@@ -111,7 +111,7 @@ class List {
     if (this.items.length > 0)
       fill(
         this.empty,
-        el("h2", {}, "Nothing fits the filter"),
+        el("h2", {}, "No study matches the filter"),
         el(
           "p",
           {},
@@ -132,7 +132,7 @@ class List {
       );
   }
 
-  /** The row of an item; kept as it is while nothing changed, so that focus and ticks stay. */
+  /** The row of an item; reused while the item is unchanged, so that focus and check marks stay. */
   row(item) {
     const state = JSON.stringify(item);
     const known = this.rows.get(item.id);
@@ -151,7 +151,7 @@ class List {
       disabled: damaged,
       onchange: (event) => this.choose(item.id, event.target.checked),
     });
-    const facts = [
+    const details = [
       item.title ?? item.system,
       item.strategy,
       item.seed === null || item.seed === undefined ? null : `seed ${item.seed}`,
@@ -166,7 +166,7 @@ class List {
         el("a", { href: address.to(["study", item.id]) }, item.name),
         damaged
           ? el("span", { class: "error-line" }, `damaged: ${item.error}`)
-          : el("span", { class: "sub" }, facts.filter(Boolean).join(" · ")),
+          : el("span", { class: "sub" }, details.filter(Boolean).join(" · ")),
       ),
       damaged ? el("div", { class: "progress-cell" }) : progress(item.episodes, item.of, "episode"),
       el(
@@ -176,7 +176,7 @@ class List {
           ? null
           : [
               el("span", { class: "figure" }, number(item.last_cost)),
-              el("span", { class: "sub" }, item.best_cost === null ? "no cost yet" : `best ${number(item.best_cost)}`),
+              el("span", { class: "sub" }, item.best_cost === null ? "no cost yet" : `lowest ${number(item.best_cost)}`),
             ],
       ),
       el("div", { class: "chip-cell" }, chip(item.status)),
@@ -194,13 +194,13 @@ class List {
     const amount = this.chosen.size;
     this.tray.hidden = amount === 0;
     const fits = amount >= 2 && amount <= MOST;
-    const advice = amount < 2 ? "choose one more to compare" : amount > MOST ? `at most ${MOST} can be compared` : "";
+    const advice = amount < 2 ? "select one more to compare" : amount > MOST ? `at most ${MOST} can be compared` : "";
     fill(
       this.tray,
       el(
         "span",
         { class: "grow" },
-        `${count(amount, "study").replace("studys", "studies")} chosen`,
+        `${count(amount, "study").replace("studys", "studies")} selected`,
         advice ? ` – ${advice}` : "",
       ),
       button("Clear", { onclick: () => this.clear() }),
@@ -244,7 +244,7 @@ function sweepRow(item) {
   );
 }
 
-/** "5 of 20 episodes" with a bar. */
+/** A progress bar with its text: "5 of 20 episodes". */
 export function progress(done, of, word) {
   const text = of ? `${done ?? 0} of ${of} ${word}s` : count(done ?? 0, word);
   return el(

@@ -1,24 +1,24 @@
-// The running episode: what it does, since when, how far it is, and its path so far as marks for the plots.
+// The running episode: phase, elapsed time, progress, and its trajectory so far as marks for the plots.
 import { el, fill } from "./dom.js";
 import { duration, number } from "./format.js";
 
 const PHASES = {
   planning: "planning the next episode",
   running: "running",
-  learning: "learning from what was measured",
+  learning: "updating the model",
 };
 
-/** A bar that is there while something runs. */
+/** A status bar, visible while an episode runs. */
 export class LiveBar {
   constructor() {
-    this.words = el("span", { class: "live-words" });
+    this.caption = el("span", { class: "live-caption" });
     this.clock = el("span", { class: "live-clock" });
     this.progress = el("progress", { max: 1, value: 0, "aria-label": "Progress of the episode" });
     this.element = el(
       "section",
       { class: "card live-card", hidden: true, "aria-label": "Running now" },
       el("span", { class: "pulse", "aria-hidden": "true" }),
-      this.words,
+      this.caption,
       this.progress,
       this.clock,
     );
@@ -27,7 +27,7 @@ export class LiveBar {
   show(live, { time_unit: unit }) {
     this.element.hidden = !live;
     if (!live) return;
-    fill(this.words, el("b", {}, `Episode ${live.episode}`), " ", PHASES[live.phase] ?? live.phase);
+    fill(this.caption, el("b", {}, `Episode ${live.episode}`), " ", PHASES[live.phase] ?? live.phase);
     const moving = live.t !== null && live.horizon > 0;
     this.progress.hidden = !moving;
     this.progress.max = live.horizon || 1;
@@ -38,7 +38,7 @@ export class LiveBar {
   }
 }
 
-/** The marks of a path in a panel: over time where the panel shows a state or control, as a curve in a phase portrait. */
+/** The trajectory as marks for a panel: over time for a state or control, as a curve in a phase portrait. */
 export function pathMarks(path, panel, { states, controls }) {
   if (!path || path.t.length === 0) return [];
   const state = (name) => states.findIndex((entry) => entry.name === name);
@@ -48,15 +48,15 @@ export function pathMarks(path, panel, { states, controls }) {
     const [i, j] = [state(panel.x.label), state(panel.y.label)];
     return i < 0 || j < 0 ? [] : [{ kind: "line", x: at(path.x, i), y: at(path.x, j), ...looks }];
   }
-  const name = [panel.y.label, panel.title].find((word) =>
-    [...states, ...controls].some((entry) => entry.name === word),
+  const name = [panel.y.label, panel.title].find((candidate) =>
+    [...states, ...controls].some((entry) => entry.name === candidate),
   );
   if (state(name) >= 0) return [{ kind: "line", x: path.t, y: at(path.x, state(name)), ...looks }];
   const control = controls.findIndex((entry) => entry.name === name);
   return control < 0 ? [] : [{ kind: "step", x: path.t, y: at(path.u, control), ...looks }];
 }
 
-/** A figure of empty panels, for a running episode of which nothing is stored yet. */
+/** A figure of empty panels for a running episode without stored data. */
 export function emptyStates({ states, controls, time_unit: unit, horizon }) {
   const axis = (label, of) => ({ label, unit: of, scale: "linear", range: null });
   const panels = [...states, ...controls].map((entry) => ({
@@ -68,7 +68,7 @@ export function emptyStates({ states, controls, time_unit: unit, horizon }) {
   return {
     id: "states",
     title: "States and controls",
-    about: "as they happen",
+    about: "live",
     figure: { title: "", subtitle: "", columns: 2, panels },
   };
 }

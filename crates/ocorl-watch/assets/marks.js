@@ -1,6 +1,6 @@
-// What the marks of a panel contain: their points, which of them lie near the cursor, and the table behind them.
+// Data of marks: their points, their values near the cursor, and the CSV table behind them.
 
-/** Number pairs of a mark as [x, y, value]; rules have one coordinate only. */
+/** Data points of a mark as [x, y, value]; rules have one coordinate only. */
 export function places(mark) {
   switch (mark.kind) {
     case "line":
@@ -43,23 +43,23 @@ function stepPlaces({ x, y }) {
   return pairs;
 }
 
-/** The values colours stand for. */
+/** The values that determine colours. */
 export function colorValues(marks) {
   return marks.flatMap((mark) => (mark.kind === "heat" ? mark.values : (mark.value ?? [])));
 }
 
-/** Whether a mark only goes forward, so that there is one value of it at each x. */
+/** Whether x never decreases along a mark, so that it has one value at each x. */
 export function forward(mark) {
   if (!["line", "step", "band", "colored_line"].includes(mark.kind)) return false;
   return mark.x.every((x, i) => i === 0 || x === null || mark.x[i - 1] === null || x >= mark.x[i - 1]);
 }
 
-/** Curves that go only forward may touch the frame; loops and points keep clear of it. */
+/** Whether all marks may touch the frame: curves with increasing x may, loops and points keep a margin. */
 export function touching(marks) {
   return marks.every((mark) => forward(mark) || ["horizontal", "vertical", "note"].includes(mark.kind));
 }
 
-/** The y of a forward mark at x: interpolated, held (step), or a pair (band); `null` outside. */
+/** The y of a forward mark at x: interpolated, constant (step), or a pair (band); `null` outside. */
 export function valueOver(mark, x) {
   const i = before(mark.x, x);
   if (i < 0) return null;
@@ -94,7 +94,7 @@ function mixed(xs, ys, i, x) {
   return a + ((x - xs[i]) / (xs[i + 1] - xs[i])) * (b - a);
 }
 
-/** The cell of a heat map at (x, y). */
+/** The value of a heat map at (x, y). */
 export function cellValue(mark, x, y) {
   const [i, j] = [before(mark.x_edges, x), before(mark.y_edges, y)];
   const columns = mark.x_edges.length - 1;
@@ -102,7 +102,7 @@ export function cellValue(mark, x, y) {
   return mark.values[j * columns + i] ?? null;
 }
 
-/** Labels of a figure in the order in which they first appear, each with its marks. */
+/** Labels of a figure in the order of their first appearance, each with its marks. */
 export function labelled(panels) {
   const entries = new Map();
   for (const mark of panels.flatMap((panel) => panel.marks)) {
@@ -127,7 +127,7 @@ export function csv(figure) {
   return `${rows.join("\n")}\n`;
 }
 
-/** One field of a table; what a spreadsheet would run is quoted away. */
+/** One CSV field; a text that a spreadsheet would take for a formula is prefixed with a quote. */
 export function field(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return String(value);

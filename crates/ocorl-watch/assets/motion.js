@@ -1,4 +1,4 @@
-// The animation of an episode: plays its states over time, linked with the selected time of the plots.
+// The animation of an episode, linked with the selected time of the plots.
 import { button, el, fill, icon } from "./dom.js";
 import { number } from "./format.js";
 import { drawScene, sceneOf } from "./scenes.js";
@@ -7,7 +7,7 @@ import { colors, onTheme } from "./theme.js";
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** State and control at a time, between the moments that are known; `null` without any. */
+/** State (interpolated) and control at a time; `null` for an empty trajectory. */
 export function stateAt(motion, time) {
   const { t, x, u } = motion;
   if (t.length === 0) return null;
@@ -58,7 +58,7 @@ export class Player {
           "div",
           { class: "grow" },
           el("h3", {}, "Animation"),
-          el("p", { class: "about" }, "the path it took; grey: the goal"),
+          el("p", { class: "about" }, "executed trajectory; grey: goal"),
         ),
       ),
       this.canvas,
@@ -71,7 +71,7 @@ export class Player {
     new ResizeObserver(() => this.draw(this.time)).observe(this.canvas);
   }
 
-  /** Shows this motion; while it is live, its end. */
+  /** Shows a trajectory; while the episode runs, its latest state. */
   show(summary, motion, live) {
     const scene = sceneOf(summary.animation);
     this.element.hidden = !scene || !motion || motion.t.length === 0;
@@ -96,7 +96,7 @@ export class Player {
     let last = performance.now();
     const frame = (now) => {
       if (!this.playing) return;
-      // Who asked for less motion gets a picture twice a second instead of a film.
+      // With prefers-reduced-motion the animation updates twice per second.
       if (!calm.matches || now - last >= 500) {
         this.seek(this.time + ((now - last) / 1000) * Number(this.speed.value));
         last = now;

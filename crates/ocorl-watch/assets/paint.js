@@ -1,4 +1,4 @@
-// Draws the marks of a panel on a canvas: every kind of mark in one place, in the looks of shapes.rs and ink.rs.
+// Draws the marks of a panel on a canvas, with the same appearance as shapes.rs and ink.rs.
 import { level, markColor, shade, LEVELS } from "./colors.js";
 
 const LAYERS = ["heat", "band", "curve", "points", "note"];
@@ -6,7 +6,7 @@ const LAYER_OF = { heat: "heat", band: "band", points: "points", colored_points:
 
 /**
  * Paints marks inside (0, 0, width, height).
- * `scene`: { marks, x, y, shadeOf, width, height, colors }: x, y place values, shadeOf gives the share of a colour value.
+ * `scene`: { marks, x, y, shadeOf, width, height, colors }: x and y map values to pixels, shadeOf maps a value to a position on the colour map.
  * Returns whether anything was painted.
  */
 export function paint(ctx, scene) {
@@ -45,7 +45,7 @@ function paintMark(ctx, mark, scene, arrows) {
   return true;
 }
 
-/** The looks of a mark of one colour. */
+/** Strokes or fills a mark of one colour. */
 export function strokeMark(ctx, mark, path, colors) {
   const { color, round } = markColor(mark.color, colors);
   ctx.strokeStyle = color;
@@ -70,7 +70,7 @@ function dashes(dash, round) {
   return [[], [10, 4, 1, 4], [10, 4, 1, 4, 1, 4]][Math.min(round, 2)];
 }
 
-/** The path of a mark of one colour; `null` if nothing of it has a place. */
+/** The path of a mark of one colour; `null` if none of its points has a position. */
 function outline(mark, { x, y, width, height }, arrows) {
   const path = new Path2D();
   let any = false;
@@ -166,7 +166,7 @@ function bar(path, from, to, dx, dy) {
   return true;
 }
 
-/** One scale for the arrows of all marks: the longest is a fixed share of the panel. */
+/** The common scale of the arrows of all marks: the longest has a fixed share of the panel. */
 function arrowScale(scene) {
   const all = scene.marks.filter((mark) => mark.kind === "arrows").map((mark) => arrowVectors(mark, scene));
   const longest = Math.max(0, ...all.flat().map(({ dx, dy }) => Math.hypot(dx, dy)));
@@ -197,7 +197,7 @@ function arrowPath(path, mark, { scene, longest, reach }) {
   return arrows.length > 0;
 }
 
-/** An arrow around a point; a dot where it is too short to see. */
+/** An arrow centred at a point; a dot if the arrow is too short to see. */
 export function arrow(path, [x, y], dx, dy) {
   const length = Math.hypot(dx, dy);
   if (length < 1) return traced(path, [[x, y]]);
@@ -277,7 +277,7 @@ const STROKES = {
   bar: [[0, -4.5, 0, 4.5]],
 };
 
-/** One marker. Forms, not colours alone, tell series apart. */
+/** Draws one marker. Series differ in shape too, not in colour alone. */
 export function glyph(ctx, marker, [x, y], color, edge, colors) {
   const path = new Path2D();
   if (STROKES[marker]) {
@@ -302,7 +302,7 @@ export function glyph(ctx, marker, [x, y], color, edge, colors) {
   ctx.stroke(path);
 }
 
-/** Between two points the colour changes as the value does: a piece for each level on the way. */
+/** Draws a line whose colour changes linearly with the value between two points: one piece per colour level. */
 function coloredLine(ctx, mark, { x, y, shadeOf, colors }) {
   const line = mark.x.map((v, i) => [x(v), y(mark.y[i]), shadeOf(mark.value[i])]);
   const casing = new Path2D();
@@ -356,7 +356,7 @@ function heat(ctx, mark, { x, y, shadeOf }) {
     const share = shadeOf(value);
     if (Number.isNaN(share) || ![xs[i], xs[i + 1], ys[j], ys[j + 1]].every(Number.isFinite)) return;
     ctx.fillStyle = shade(level(share));
-    // Half a pixel more on each side: no seams between the cells.
+    // Half a pixel of overlap on each side avoids seams between cells.
     const [left, top] = [Math.min(xs[i], xs[i + 1]), Math.min(ys[j], ys[j + 1])];
     ctx.fillRect(left, top, Math.abs(xs[i + 1] - xs[i]) + 0.5, Math.abs(ys[j + 1] - ys[j]) + 0.5);
     any = true;
@@ -364,7 +364,7 @@ function heat(ctx, mark, { x, y, shadeOf }) {
   return any;
 }
 
-/** Words right above their point; left or below where there is no room. */
+/** Draws a text to the upper right of its point; left or below where there is no room. */
 function note(ctx, mark, { x, y, width, height, colors, font }) {
   const at = [x(mark.x), y(mark.y)];
   if (!inside(at, width, height)) return false;

@@ -1,6 +1,6 @@
-// "Copy as Python": a few lines that read the numbers of a plot and draw them with pandas and matplotlib.
+// "Copy as Python": a script that reads the CSV of a plot and draws it with pandas and matplotlib.
 
-/** Code that draws the panels of an exhibit; `path` is where its CSV is served, or none. */
+/** The script for the panels of a figure; `path` is the address of its CSV, if it is served. */
 export function pythonSnippet({ id, figure }, path) {
   const file = path ? new URL(path, location.href).href : `${id}.csv`;
   const axes = figure.panels.map((panel, index) => [
@@ -45,7 +45,7 @@ function axis({ label, unit }) {
   return unit ? `${label} [${unit}]` : (label ?? "");
 }
 
-/** A Python string: what JSON writes is one, too. */
+/** A Python string literal; JSON strings are valid ones. */
 function literal(text) {
   return JSON.stringify(text);
 }

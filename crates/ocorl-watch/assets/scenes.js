@@ -1,15 +1,15 @@
-// How the built-in systems look: one small drawing each, from their states in the order of the system.
-import { around, Pen, turned } from "./pen.js";
+// Animated drawings of the benchmark systems; each takes the states in the order of the system.
+import { around, SceneCanvas, turned } from "./scene-canvas.js";
 
 const [sin, cos, PI] = [Math.sin, Math.cos, Math.PI];
 
-/** Draws a moment: the goal in grey, the way so far, the system, and its controls as bars. */
+/** Draws one moment: the goal in grey, the trajectory so far, the system, and its controls as bars. */
 export function drawScene(ctx, { scene, bounds, motion, now, time, width, height, colors }) {
-  const pen = new Pen(ctx, width, height - 26, bounds, colors);
-  scene.ground?.(pen, motion);
-  if (scene.goal) scene.draw(pen, scene.goal, [], colors.muted, 0.3);
-  if (scene.tip) pen.line(trail(scene, motion, time), colors.series[1], 2, { alpha: 0.55 });
-  scene.draw(pen, now.x, now.u, colors.series[0], 1);
+  const canvas = new SceneCanvas(ctx, width, height - 26, bounds, colors);
+  scene.ground?.(canvas, motion);
+  if (scene.goal) scene.draw(canvas, scene.goal, [], colors.muted, 0.3);
+  if (scene.tip) canvas.line(trail(scene, motion, time), colors.series[1], 2, { alpha: 0.55 });
+  scene.draw(canvas, now.x, now.u, colors.series[0], 1);
   controlBars(ctx, motion, now.u, width, height, colors);
 }
 
@@ -18,7 +18,7 @@ function trail(scene, motion, time) {
   return motion.x.slice(0, end < 0 ? motion.x.length : end).map(scene.tip);
 }
 
-/** Each control as a bar from the middle, relative to its largest. */
+/** Each control as a bar from the centre, relative to its largest value in the episode. */
 function controlBars(ctx, motion, controls, width, height, colors) {
   const count = controls.length;
   const each = Math.min(140, (width - 40) / Math.max(1, count));
@@ -38,11 +38,11 @@ const pendulum = {
   goal: [0, 0],
   bounds: () => [-1.25, -1.25, 1.25, 1.25],
   tip: ([theta]) => [sin(theta), cos(theta)],
-  draw(pen, [theta], _, color, alpha) {
+  draw(canvas, [theta], _, color, alpha) {
     const bob = [sin(theta), cos(theta)];
-    pen.line([[0, 0], bob], color, 5, { alpha });
-    pen.disc(bob, 11, color, alpha);
-    pen.disc([0, 0], 5, pen.colors.quiet, alpha);
+    canvas.line([[0, 0], bob], color, 5, { alpha });
+    canvas.disc(bob, 11, color, alpha);
+    canvas.disc([0, 0], 5, canvas.colors.quiet, alpha);
   },
 };
 
@@ -59,36 +59,36 @@ const cartPole = {
       0.15,
     ),
   tip: ([theta, , place]) => [place - POLE * sin(theta), POLE * cos(theta)],
-  ground(pen) {
-    const [x] = pen.center;
-    pen.line(
+  ground(canvas) {
+    const [x] = canvas.center;
+    canvas.line(
       [
         [x - 50, -0.05],
         [x + 50, -0.05],
       ],
-      pen.colors.grid,
+      canvas.colors.grid,
       2,
     );
   },
-  draw(pen, x, _, color, alpha) {
+  draw(canvas, x, _, color, alpha) {
     const tip = this.tip(x);
-    pen.shape(
+    canvas.shape(
       [
         [-0.14, -0.05],
         [0.14, -0.05],
         [0.14, 0.06],
         [-0.14, 0.06],
       ].map(([a, b]) => [a + x[2], b]),
-      pen.colors.quiet,
+      canvas.colors.quiet,
       alpha,
     );
-    pen.line([[x[2], 0], tip], color, 5, { alpha });
-    pen.disc(tip, 9, color, alpha);
+    canvas.line([[x[2], 0], tip], color, 5, { alpha });
+    canvas.disc(tip, 9, color, alpha);
   },
 };
 
-/** Space seen from above at an angle. */
-function seen([x, y, z]) {
+/** Oblique projection of a point in space. */
+function projected([x, y, z]) {
   const [turn, tilt] = [0.6, 0.42];
   const [a, b] = [x * cos(turn) - y * sin(turn), x * sin(turn) + y * cos(turn)];
   return [a, z * cos(tilt) + b * sin(tilt)];
@@ -97,18 +97,18 @@ function seen([x, y, z]) {
 const furuta = {
   goal: [0, 0, 0, 0],
   bounds: () => [-2, -1.5, 2, 1.6],
-  tip: ([phi, , theta]) => seen([cos(phi) - sin(theta) * sin(phi), sin(phi) + sin(theta) * cos(phi), cos(theta)]),
-  ground(pen) {
-    const ring = Array.from({ length: 65 }, (_, i) => seen([cos((i * PI) / 32), sin((i * PI) / 32), 0]));
-    pen.line(ring, pen.colors.grid, 1.5);
-    pen.line([seen([0, 0, -1]), seen([0, 0, 0])], pen.colors.quiet, 8, { alpha: 0.35 });
+  tip: ([phi, , theta]) => projected([cos(phi) - sin(theta) * sin(phi), sin(phi) + sin(theta) * cos(phi), cos(theta)]),
+  ground(canvas) {
+    const ring = Array.from({ length: 65 }, (_, i) => projected([cos((i * PI) / 32), sin((i * PI) / 32), 0]));
+    canvas.line(ring, canvas.colors.grid, 1.5);
+    canvas.line([projected([0, 0, -1]), projected([0, 0, 0])], canvas.colors.quiet, 8, { alpha: 0.35 });
   },
-  draw(pen, x, _, color, alpha) {
-    const arm = seen([cos(x[0]), sin(x[0]), 0]);
-    pen.line([seen([0, 0, 0]), arm], pen.colors.quiet, 6, { alpha });
-    pen.line([arm, this.tip(x)], color, 4, { alpha });
-    pen.disc(this.tip(x), 8, color, alpha);
-    pen.disc(arm, 4, pen.colors.quiet, alpha);
+  draw(canvas, x, _, color, alpha) {
+    const arm = projected([cos(x[0]), sin(x[0]), 0]);
+    canvas.line([projected([0, 0, 0]), arm], canvas.colors.quiet, 6, { alpha });
+    canvas.line([arm, this.tip(x)], color, 4, { alpha });
+    canvas.disc(this.tip(x), 8, color, alpha);
+    canvas.disc(arm, 4, canvas.colors.quiet, alpha);
   },
 };
 
@@ -116,16 +116,16 @@ const bicycle = {
   goal: [2, 1, PI / 6, 0],
   bounds: (motion) => around([...motion.x.map((x) => [x[0], x[1]]), [2, 1], [0, 0]], 1.6, 0.7),
   tip: ([x, y]) => [x, y],
-  draw(pen, [x, y, heading], [steering = 0], color, alpha) {
+  draw(canvas, [x, y, heading], [steering = 0], color, alpha) {
     const place = (point) => turned(point, heading, [x, y]);
     const wheel = (at, angle) =>
       [
         [-0.13, 0],
         [0.13, 0],
       ].map((end) => place(turned(end, angle, at)));
-    pen.line([place([0, 0]), place([0.5, 0])], color, 3, { alpha });
-    pen.line(wheel([0, 0], 0), color, 8, { alpha });
-    pen.line(wheel([0.5, 0], Math.atan(steering)), pen.colors.ink, 7, { alpha });
+    canvas.line([place([0, 0]), place([0.5, 0])], color, 3, { alpha });
+    canvas.line(wheel([0, 0], 0), color, 8, { alpha });
+    canvas.line(wheel([0.5, 0], Math.atan(steering)), canvas.colors.ink, 7, { alpha });
   },
 };
 
@@ -133,18 +133,18 @@ const quadrotor2d = {
   goal: [0, 0, 0],
   bounds: (motion) => around([...motion.x.map((x) => [x[1], -x[0]]), [0, 0]], 1.4, 0.5),
   tip: ([z, y]) => [y, -z],
-  draw(pen, [z, y, phi], _, color, alpha) {
+  draw(canvas, [z, y, phi], _, color, alpha) {
     const place = (point) => turned(point, -phi, [y, -z]);
-    pen.line([place([-0.28, 0]), place([0.28, 0])], color, 5, { alpha });
+    canvas.line([place([-0.28, 0]), place([0.28, 0])], color, 5, { alpha });
     for (const side of [-0.28, 0.28]) {
-      pen.line([place([side, 0]), place([side, 0.09])], color, 3, { alpha });
-      pen.line([place([side - 0.14, 0.09]), place([side + 0.14, 0.09])], pen.colors.quiet, 3, { alpha });
+      canvas.line([place([side, 0]), place([side, 0.09])], color, 3, { alpha });
+      canvas.line([place([side - 0.14, 0.09]), place([side + 0.14, 0.09])], canvas.colors.quiet, 3, { alpha });
     }
-    pen.disc(place([0, 0]), 6, color, alpha);
+    canvas.disc(place([0, 0]), 6, color, alpha);
   },
 };
 
-/** The three axes of the body: Rz(psi) Rx(phi) Ry(theta). */
+/** The three body axes: Rz(psi) Rx(phi) Ry(theta). */
 function bodyAxes([, , , , , , phi, theta, psi]) {
   const ry = ([x, y, z]) => [x * cos(theta) + z * sin(theta), y, -x * sin(theta) + z * cos(theta)];
   const rx = ([x, y, z]) => [x, y * cos(phi) - z * sin(phi), y * sin(phi) + z * cos(phi)];
@@ -161,36 +161,36 @@ const quadrotor3d = {
   bounds: (motion) =>
     around(
       [...motion.x, [0, 0, 0], [1, 1, 1]]
-        .map((x) => seen(x))
-        .concat([seen([1.3, 1.3, -0.4]), seen([-0.5, -0.5, -0.4])]),
+        .map((x) => projected(x))
+        .concat([projected([1.3, 1.3, -0.4]), projected([-0.5, -0.5, -0.4])]),
       1.5,
       0.3,
     ),
-  tip: (x) => seen(x),
-  ground(pen) {
+  tip: (x) => projected(x),
+  ground(canvas) {
     for (let k = -0.5; k <= 1.51; k += 0.25) {
-      pen.line([seen([k, -0.5, -0.4]), seen([k, 1.5, -0.4])], pen.colors.grid, 1);
-      pen.line([seen([-0.5, k, -0.4]), seen([1.5, k, -0.4])], pen.colors.grid, 1);
+      canvas.line([projected([k, -0.5, -0.4]), projected([k, 1.5, -0.4])], canvas.colors.grid, 1);
+      canvas.line([projected([-0.5, k, -0.4]), projected([1.5, k, -0.4])], canvas.colors.grid, 1);
     }
   },
-  draw(pen, x, _, color, alpha) {
+  draw(canvas, x, _, color, alpha) {
     const [right, front, up] = bodyAxes(x);
-    const place = (a, b, c) => seen([0, 1, 2].map((i) => x[i] + a * right[i] + b * front[i] + c * up[i]));
-    pen.disc(seen([x[0], x[1], -0.4]), 5, pen.colors.muted, 0.4 * alpha);
-    pen.line([seen([x[0], x[1], -0.4]), seen(x)], pen.colors.muted, 1, { alpha: 0.4 * alpha, dash: [2, 4] });
+    const place = (a, b, c) => projected([0, 1, 2].map((i) => x[i] + a * right[i] + b * front[i] + c * up[i]));
+    canvas.disc(projected([x[0], x[1], -0.4]), 5, canvas.colors.muted, 0.4 * alpha);
+    canvas.line([projected([x[0], x[1], -0.4]), projected(x)], canvas.colors.muted, 1, { alpha: 0.4 * alpha, dash: [2, 4] });
     for (const [a, b] of [
       [0.2, 0],
       [-0.2, 0],
       [0, 0.2],
       [0, -0.2],
     ]) {
-      pen.line([place(0, 0, 0), place(a, b, 0)], color, 4, { alpha });
+      canvas.line([place(0, 0, 0), place(a, b, 0)], color, 4, { alpha });
       const rotor = Array.from({ length: 17 }, (_unused, i) =>
         place(a + 0.1 * cos((i * PI) / 8), b + 0.1 * sin((i * PI) / 8), 0.03),
       );
-      pen.line(rotor, a > 0 ? pen.colors.series[1] : pen.colors.quiet, 2, { alpha });
+      canvas.line(rotor, a > 0 ? canvas.colors.series[1] : canvas.colors.quiet, 2, { alpha });
     }
-    pen.disc(seen(x), 5, color, alpha);
+    canvas.disc(projected(x), 5, color, alpha);
   },
 };
 
@@ -198,19 +198,19 @@ const hill = (x) => [x, 0.32 * sin(3 * x)];
 const mountainCar = {
   goal: [PI / 6, 0],
   bounds: (motion) => around([...motion.x.map((x) => hill(x[0])), hill(-1.1), hill(0.8)], 1, 0.12),
-  ground(pen) {
-    const [x] = pen.center;
-    pen.line(
+  ground(canvas) {
+    const [x] = canvas.center;
+    canvas.line(
       Array.from({ length: 201 }, (_, i) => hill(x - 3 + 0.03 * i)),
-      pen.colors.quiet,
+      canvas.colors.quiet,
       2,
       { alpha: 0.6 },
     );
   },
-  draw(pen, [x], _, color, alpha) {
+  draw(canvas, [x], _, color, alpha) {
     const [place, slope] = [hill(x), Math.atan(0.96 * cos(3 * x))];
     const at = (point) => turned(point, slope, place);
-    pen.shape(
+    canvas.shape(
       [
         [-0.1, 0.04],
         [0.1, 0.04],
@@ -221,7 +221,7 @@ const mountainCar = {
       alpha,
     );
     for (const wheel of [-0.06, 0.06])
-      pen.disc(at([wheel, 0.035]), Math.max(4, 0.035 * pen.scale), pen.colors.ink, alpha);
+      canvas.disc(at([wheel, 0.035]), Math.max(4, 0.035 * canvas.scale), canvas.colors.ink, alpha);
   },
 };
 
@@ -235,7 +235,7 @@ const SCENES = {
   "mountain-car": mountainCar,
 };
 
-/** The drawing of a system, if it has one. */
+/** The drawing of a system; `null` if it has none. */
 export function sceneOf(name) {
   return Object.hasOwn(SCENES, name ?? "") ? SCENES[name] : null;
 }

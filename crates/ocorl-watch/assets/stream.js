@@ -1,4 +1,4 @@
-// News from the server: events while the connection holds, back-off when it breaks, polling in the meantime.
+// Events from the server, with back-off when the connection breaks and polling in the meantime.
 import { get } from "./api.js";
 
 const FIRST = 1000;
@@ -10,13 +10,13 @@ export class Stream extends EventTarget {
   constructor(study) {
     super();
     Object.assign(this, { study, wait: FIRST, state: null, seen: null, polling: null, source: null, retry: null });
-    this.looked = () => this.seenOrNot();
+    this.looked = () => this.visibilityChanged();
     document.addEventListener("visibilitychange", this.looked);
     this.connect();
   }
 
-  /** A browser has few connections for one server: a page that nobody looks at gives its own back. */
-  seenOrNot() {
+  /** Browsers limit the connections per server, so a hidden page closes its stream. */
+  visibilityChanged() {
     clearTimeout(this.retry);
     if (document.hidden) {
       this.source.close();
@@ -66,7 +66,7 @@ export class Stream extends EventTarget {
     if (this.polling === null) this.poll();
   }
 
-  /** Asks what a broken stream cannot tell. */
+  /** Polls while the event stream is broken. */
   async poll() {
     try {
       const { items } = await get("/api/studies");

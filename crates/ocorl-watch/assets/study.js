@@ -1,15 +1,15 @@
-// The page of one study: headline numbers, the running episode, what to do next, the whole course, one episode, the facts.
+// The page of one study: headline numbers, the running episode, the pending plan, the whole study, one episode, details.
 import { ageLabel, setAge } from "./age.js";
 import * as address from "./address.js";
 import { get } from "./api.js";
 import { chip, el, fill, icon, prose, toast } from "./dom.js";
 import { EpisodeView } from "./episode.js";
 import { ExhibitGrid } from "./exhibits.js";
-import { Facts } from "./facts.js";
+import { StudyDetails } from "./study-details.js";
 import { headline } from "./headline.js";
 import { Links } from "./links.js";
 import { LiveBar } from "./live.js";
-import { NextBox } from "./next.js";
+import { PendingPlan } from "./pending-plan.js";
 
 export async function openStudy(main, page) {
   const study = new StudyPage(page, main);
@@ -36,7 +36,7 @@ class StudyPage {
     this.numbers = el("section", { class: "numbers", "aria-label": "Headline numbers" });
     const context = { id: this.id, path: this.path, links: this.links, page, reload: () => this.load() };
     this.liveBar = new LiveBar();
-    this.next = new NextBox(context);
+    this.pendingPlan = new PendingPlan(context);
     this.overall = new ExhibitGrid({
       links: this.links,
       source: `${this.path}/figure`,
@@ -44,16 +44,16 @@ class StudyPage {
       onEpisode: (number) => this.episode.choose(number),
     });
     this.episode = new EpisodeView(context);
-    this.facts = new Facts(context);
+    this.details = new StudyDetails(context);
     this.heading = el("h2", { class: "section" }, "Whole study");
     this.begin = el(
       "div",
       { class: "card notice", hidden: true },
-      el("h2", {}, "Nothing was measured yet"),
+      el("h2", {}, "No measurements yet"),
       el(
         "p",
         {},
-        prose("Ask for the first plan with `ocorl study ask`; it appears here, with what to measure and when."),
+        prose("Plan the first episode with `ocorl study ask`; the plan and its measurement times appear here."),
       ),
     );
     this.element = el(
@@ -62,17 +62,17 @@ class StudyPage {
       this.head,
       this.liveBar.element,
       this.numbers,
-      this.next.element,
+      this.pendingPlan.element,
       this.begin,
       this.heading,
       this.overall.element,
       this.episode.element,
-      this.facts.element,
+      this.details.element,
     );
     this.keepTime();
   }
 
-  /** The time window and the selected time are part of the address. */
+  /** Keeps the time window and the selected time in the address. */
   keepTime() {
     const pair = (address.param("window") ?? "").split(",").map(Number);
     if (pair.length === 2 && pair[0] < pair[1]) this.links.window = pair;
@@ -103,17 +103,17 @@ class StudyPage {
     this.summary = summary;
     this.showHead();
     headline(this.numbers, summary);
-    this.next.show(summary, this.live);
+    this.pendingPlan.show(summary, this.live);
     this.overall.update(exhibits);
     this.heading.hidden = exhibits.length === 0;
     this.begin.hidden = exhibits.length > 0 || summary.rows.length > 0;
     if (!this.element.isConnected) this.mount();
-    // What is in view is painted first.
-    setTimeout(() => this.facts.show(summary));
+    // Deferred, so that the visible part is painted first.
+    setTimeout(() => this.details.show(summary));
     await this.episode.show(summary, this.live);
   }
 
-  /** As soon as there is something to see; the episode follows. */
+  /** Shows the page as soon as the summary is loaded; the episode follows. */
   mount() {
     this.main.append(this.element);
     get(`${this.path}/live`, this.page.signal)
@@ -140,7 +140,7 @@ class StudyPage {
     setAge(this.age, this.summary.updated);
     this.liveBar.show(live, this.summary);
     this.showChip();
-    this.next.show(this.summary, live);
+    this.pendingPlan.show(this.summary, live);
     this.episode.showLive(live);
     if (ended) this.soon();
   }
@@ -160,10 +160,10 @@ class StudyPage {
 
   showHead() {
     const { title, name, strategy, planner, seed, episodes, of, measurements } = this.summary;
-    this.page.trail([{ words: "Studies", href: "#/" }, { words: name }]);
+    this.page.trail([{ text: "Studies", href: "#/" }, { text: name }]);
     setAge(this.age, this.summary.updated);
     this.showChip();
-    const facts = [
+    const details = [
       strategy,
       planner,
       `seed ${seed}`,
@@ -176,7 +176,7 @@ class StudyPage {
         "div",
         { class: "grow" },
         el("div", { class: "title-row" }, el("h1", {}, title || name), this.chip, this.age),
-        el("p", { class: "lead" }, facts.filter(Boolean).join(" · ")),
+        el("p", { class: "lead" }, details.filter(Boolean).join(" · ")),
       ),
       el(
         "a",

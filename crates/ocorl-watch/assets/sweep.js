@@ -1,4 +1,4 @@
-// A sweep as a grid like the paper's Table 1: systems by variants, a dot for each seed, mean ± std as cells fill up.
+// A sweep as a table like the paper's Table 1: systems by variants, a dot per seed, mean ± standard deviation.
 import { ageLabel } from "./age.js";
 import { get } from "./api.js";
 import { chip, el, fill } from "./dom.js";
@@ -16,7 +16,7 @@ export async function openSweep(main, page) {
   const grid = new ExhibitGrid({ links: new Links(), signal: page.signal });
   const load = async () => {
     const sweep = await get(path, page.signal);
-    page.trail([{ words: "Studies", href: "#/" }, { words: sweep.name }]);
+    page.trail([{ text: "Studies", href: "#/" }, { text: sweep.name }]);
     showHead(head, sweep);
     showTable(table, sweep);
     grid.update(sweep.exhibits ?? []);
@@ -64,8 +64,8 @@ function showTable(table, { columns, rows }) {
         "tr",
         {},
         el("th", { scope: "col" }, "system"),
-        el("th", { scope: "col" }, "best"),
-        el("th", { scope: "col" }, "best held"),
+        el("th", { scope: "col" }, "optimum"),
+        el("th", { scope: "col" }, "optimal zero-order hold"),
         columns.map((column) => el("th", { scope: "col" }, column)),
       ),
     ),
@@ -77,8 +77,8 @@ function showTable(table, { columns, rows }) {
           "tr",
           {},
           el("th", { scope: "row" }, row.title ?? row.system),
-          el("td", { "data-name": "best" }, number(row.best, 4)),
-          el("td", { "data-name": "best held" }, number(row.held, 4)),
+          el("td", { "data-name": "optimum" }, number(row.best, 4)),
+          el("td", { "data-name": "optimal zero-order hold" }, number(row.held, 4)),
           columns.map((column) =>
             cell(
               column,
@@ -107,7 +107,7 @@ function cell(name, found) {
   );
 }
 
-/** "20.20 ± 0.02": as many decimals as the spread deserves. */
+/** Mean and standard deviation, "20.20 ± 0.02", with the decimals that the latter resolves. */
 function spread({ mean, std }) {
   if (typeof std !== "number" || typeof mean !== "number") return el("b", {}, number(mean, 4));
   const decimals = std > 0 ? Math.max(2, Math.min(6, Math.ceil(-Math.log10(std)))) : 2;
@@ -115,22 +115,22 @@ function spread({ mean, std }) {
 }
 
 function dot({ seed, state, cost, percent: share, reason }) {
-  const words = [
+  const details = [
     `seed ${seed}`,
     state,
     cost === null || cost === undefined ? null : `cost ${number(cost)}`,
     percent(share),
     reason,
   ];
-  return el("span", { class: `seed ${SEEDS[state] ?? "waiting"}`, title: words.filter(Boolean).join(", ") });
+  return el("span", { class: `seed ${SEEDS[state] ?? "waiting"}`, title: details.filter(Boolean).join(", ") });
 }
 
 function key() {
-  const entry = (state, words) => el("span", {}, el("span", { class: `seed ${state}`, "aria-hidden": "true" }), words);
+  const entry = (state, text) => el("span", {}, el("span", { class: `seed ${state}`, "aria-hidden": "true" }), text);
   return el(
     "p",
     { class: "key about" },
-    "One dot a seed: ",
+    "One dot per seed: ",
     entry("done", "done"),
     entry("failed", "failed"),
     entry("waiting", "waiting"),

@@ -1,4 +1,4 @@
-// A table that can be sorted, copied as CSV, and that can point at one of its rows.
+// A table that can be sorted, copied as CSV, and that can highlight a row.
 import { button, copy, download, el, fill } from "./dom.js";
 import { field } from "./marks.js";
 import { number } from "./format.js";
@@ -45,7 +45,7 @@ export class DataTable {
     );
   }
 
-  /** Shows { columns, rows }; the order of the reader stays. */
+  /** Shows { columns, rows }; the chosen sorting is kept. */
   show(data, file) {
     this.data = data;
     this.file = file ?? this.file;
@@ -56,7 +56,7 @@ export class DataTable {
     this.draw();
   }
 
-  /** Points at the row with this index of the data. */
+  /** Highlights the row with this index of the data. */
   mark(index) {
     this.marked = index;
     this.draw();
@@ -116,12 +116,12 @@ export class DataTable {
 }
 
 function cell(column, value) {
-  const far = column === "sigmas" && Math.abs(value ?? 0) > FAR;
+  const far = column === "residual [σ]" && Math.abs(value ?? 0) > FAR;
   return el(
     "td",
     {
-      class: typeof value === "string" ? "words" : far ? "far" : null,
-      title: far ? "far from what the model expected" : null,
+      class: typeof value === "string" ? "text-cell" : far ? "far" : null,
+      title: far ? "far from the prediction" : null,
     },
     far ? `${number(value)} !` : number(value),
   );

@@ -1,10 +1,10 @@
-// Dark and light: follows the system until the reader chooses, and remembers the choice.
+// Light and dark theme: follows the system until the reader chooses, and remembers the choice.
 import { fill, icon } from "./dom.js";
 import { palette } from "./colors.js";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 
-/** "light" or "dark", as the page looks now. */
+/** The present theme, "light" or "dark". */
 export function theme() {
   return document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light");
 }
@@ -14,12 +14,12 @@ export function colors() {
   return palette(theme());
 }
 
-/** Calls back whenever the theme changes. */
+/** Calls `listener` whenever the theme changes. */
 export function onTheme(listener, signal) {
   document.addEventListener("ocorl-theme", listener, { signal });
 }
 
-/** Makes `toggle` the switch between the two. */
+/** Makes `toggle` switch between the themes. */
 export function startTheme(toggle) {
   const show = () => {
     const other = theme() === "dark" ? "light" : "dark";
@@ -37,7 +37,7 @@ export function startTheme(toggle) {
     try {
       localStorage.setItem("ocorl-theme", other);
     } catch {
-      // The choice then lasts as long as the page.
+      // Without storage the choice lasts until the page is closed.
     }
     changed();
   });

@@ -1,4 +1,4 @@
-// What an axis shows and where its ticks stand, by the rules of scale.rs. On a logarithmic axis `low` and `high` are log₁₀.
+// Ranges and ticks of axes, by the rules of scale.rs. On a logarithmic axis `low` and `high` are log₁₀.
 import { powerOfTen } from "./format.js";
 
 const HUGE = 1e300;
@@ -11,10 +11,10 @@ function transform(log, value) {
   return Number.isFinite(v) ? Math.max(-limit, Math.min(limit, v)) : NaN;
 }
 
-/** The range an axis asks for, else that of the values, wider by the share `pad`. */
+/** The range that an axis asks for, else that of the values, widened by the share `pad`. */
 export function span(axis, values, pad) {
-  const words = axis.categories?.length ?? 0;
-  const log = axis.scale === "log" && words === 0;
+  const categories = axis.categories?.length ?? 0;
+  const log = axis.scale === "log" && categories === 0;
   let [low, high, whole] = [Infinity, -Infinity, !log];
   for (const value of values) {
     const v = transform(log, value);
@@ -23,10 +23,10 @@ export function span(axis, values, pad) {
     low = Math.min(low, v);
     high = Math.max(high, v);
   }
-  if (words > 0) [low, high] = [Math.min(low, -0.5), Math.max(high, words - 0.5)];
+  if (categories > 0) [low, high] = [Math.min(low, -0.5), Math.max(high, categories - 0.5)];
   else if (low > high) [low, high, whole] = [0, 1, false];
   const wanted = (axis.range ?? [null, null]).map((end) => transform(log, end)).sort((a, b) => a - b);
-  const margin = words > 0 ? 0 : pad * (high - low);
+  const margin = categories > 0 ? 0 : pad * (high - low);
   const [fixedLow, fixedHigh] = wanted.map((end) => !Number.isNaN(end));
   low = fixedLow ? wanted[0] : low - margin;
   high = fixedHigh ? wanted[1] : high + margin;
@@ -34,7 +34,7 @@ export function span(axis, values, pad) {
   return { log, low, high, whole: Boolean(axis.whole) || (whole && high - low >= 1), reversed: false };
 }
 
-/** Constant data need some room around them. */
+/** Widens the range of constant data. */
 function apart(low, high, log, whole, fixedLow, fixedHigh) {
   const size = log ? 1 : Math.max(Math.abs(low), Math.abs(high));
   if (high - low > Math.max(1e-9 * size, TINY)) return [low, high];
@@ -44,7 +44,7 @@ function apart(low, high, log, whole, fixedLow, fixedHigh) {
   return [low - reach, high + reach];
 }
 
-/** Where values stand on a length in pixels: NaN where they have no place. */
+/** A map from values to positions in pixels; NaN for values that the axis cannot show. */
 export function placer({ log, low, high, reversed }, length, upward) {
   const flip = Boolean(upward) !== Boolean(reversed);
   return (value) => {
@@ -53,24 +53,24 @@ export function placer({ log, low, high, reversed }, length, upward) {
   };
 }
 
-/** The value at a share of the axis. */
+/** The value at a position on the axis, from 0 to 1. */
 export function valueAt({ log, low, high, reversed }, share) {
   const v = low + (reversed ? 1 - share : share) * (high - low);
   return log ? 10 ** v : v;
 }
 
-/** Both ends as values. */
+/** Both ends of the range as values. */
 export function ends({ log, low, high }) {
   return log ? [10 ** low, 10 ** high] : [low, high];
 }
 
-/** The same axis between two values. */
+/** The axis restricted to the range between two values. */
 export function between(shown, from, to) {
   const [low, high] = [transform(shown.log, from), transform(shown.log, to)];
   return low < high ? { ...shown, low, high } : shown;
 }
 
-/** As many ticks as fit on `length`, at most `count`; a label takes up `room(label)`. */
+/** As many ticks as fit on `length`, at most `count`; a label takes `room(label)` pixels. */
 export function ticks(shown, length, count, room) {
   const fits = ({ major }) =>
     major.every((tick, i) => {
@@ -135,11 +135,11 @@ function decadeText(digit, power, plain) {
   return digit === 1 ? powerOfTen(power) : `${digit}·${powerOfTen(power)}`;
 }
 
-/** The words of a category axis, each `stride`-th. */
-export function wordTicks(shown, words, length, room) {
+/** Ticks of a category axis; names are thinned so that they do not overlap. */
+export function categoryTicks(shown, names, length, room) {
   const step = length / (shown.high - shown.low);
   const stride = Math.max(1, Math.ceil(room / step));
-  const major = words
+  const major = names
     .map((text, value) => ({ value, at: (value - shown.low) / (shown.high - shown.low), text }))
     .filter((tick, i) => i % stride === 0 && tick.at >= 0 && tick.at <= 1);
   return { major, minor: [], factor: "" };

@@ -1,12 +1,12 @@
-// A refused file with its mistakes at their rows: the lines around them, the wrong cells marked, the words below.
+// Shows the errors of a refused file at their rows: the lines around them, faulty cells marked, messages below.
 import { el } from "./dom.js";
 
 const AROUND = 1;
 const MOST = 40;
 
-/** The lines of `text` near the mistakes { line, column, message } (both counted from 1). */
-export function wrongLines(text, mistakes) {
-  if (mistakes.length === 0) return null;
+/** The lines of `text` near the errors { line, column, message } (line and column counted from 1). */
+export function wrongLines(text, errors) {
+  if (errors.length === 0) return null;
   const lines = text.split(/\r\n|\n|\r/);
   const separator = separatorOf(lines);
   const header =
@@ -15,7 +15,7 @@ export function wrongLines(text, mistakes) {
       lines.findIndex((line) => line.trim() && !line.startsWith("#")),
     ) + 1;
   const shown = new Set([header]);
-  for (const { line } of mistakes.slice(0, MOST))
+  for (const { line } of errors.slice(0, MOST))
     for (let at = line - AROUND; at <= line + AROUND; at += 1) shown.add(at);
   const numbers = [...shown].filter((at) => at >= 1 && at <= lines.length).sort((a, b) => a - b);
   const rows = numbers.map((at, i) => [
@@ -24,39 +24,39 @@ export function wrongLines(text, mistakes) {
       at,
       lines[at - 1],
       separator,
-      mistakes.filter((mistake) => mistake.line === at),
+      errors.filter((error) => error.line === at),
     ),
   ]);
   return el(
     "div",
-    { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "The file with its mistakes" },
+    { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "The file with its errors" },
     el("table", { class: "wrong-lines" }, el("tbody", {}, rows)),
   );
 }
 
-function lineRow(at, line, separator, mistakes) {
+function lineRow(at, line, separator, errors) {
   const cells = line.startsWith("#") ? [line] : line.split(separator);
-  const wrong = new Set(mistakes.map((mistake) => mistake.column));
+  const wrong = new Set(errors.map((error) => error.column));
   const row = el(
     "tr",
-    { class: mistakes.length > 0 ? "wrong" : null, "data-line": at },
+    { class: errors.length > 0 ? "wrong" : null, "data-line": at },
     el("th", { scope: "row" }, String(at)),
     cells.map((cell, i) => el("td", { class: wrong.has(i + 1) ? "wrong-cell" : null }, cell.trim() || "·")),
   );
-  const words = mistakes.map((mistake) =>
+  const messages = errors.map((error) =>
     el(
       "tr",
-      { class: "mistake" },
+      { class: "row-error" },
       el("th", {}),
       el(
         "td",
         { colspan: Math.max(1, cells.length) },
-        mistake.column ? `column ${mistake.column}: ` : "",
-        mistake.message,
+        error.column ? `column ${error.column}: ` : "",
+        error.message,
       ),
     ),
   );
-  return [row, ...words];
+  return [row, ...messages];
 }
 
 function separatorOf(lines) {

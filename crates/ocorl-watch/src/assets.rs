@@ -1,4 +1,4 @@
-//! The page's files, which are part of the program.
+//! The files of the page, compiled into the program.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-/// Names and contents.
+/// Names and contents of the files.
 static FILES: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-/// Names of all files, as they stand behind `/assets/`.
+/// Names of all files, as they appear behind `/assets/`.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
@@ -52,7 +52,7 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
-/// The file called `name`, if there is one; not again if who asks has it.
+/// The file called `name`, if it exists; status 304 if the client's cached copy is current.
 pub(crate) fn answer(name: &str, asked: &HeaderMap) -> Option<Response> {
     let file = files().get(name)?;
     let known = asked.get(header::IF_NONE_MATCH).is_some_and(|tag| tag == file.tag);

@@ -1,4 +1,5 @@
-//! Connections: where we listen, how long we wait for whoever is slow.
+//! Accepts connections: which addresses the server listens on, and how long it waits for slow clients. Requests are handled in
+//! `routes`.
 
 use crate::guard::Local;
 use crate::{Options, Shared, WatchError, routes};
@@ -21,22 +22,22 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
 use tower::ServiceExt;
 
-/// Connections at once; more are closed unheard.
+/// Largest number of simultaneous connections; further ones are closed at once.
 pub const MOST_CONNECTIONS: usize = 2048;
-/// The head of a request must have come after this long; also how long an idle connection stays.
+/// Time within which the head of a request must arrive; also how long an idle connection stays open.
 const HEAD_WITHIN: Duration = Duration::from_secs(8);
-/// Somebody who reads nothing for so long is dropped.
+/// A client that reads nothing for this long is disconnected.
 const READ_WITHIN: Duration = Duration::from_secs(8);
-/// Most bytes of the head of a request: longer ones are refused.
+/// Largest size of a request head in bytes; longer ones are refused.
 const MOST_HEAD: usize = 32 << 10;
-/// The kernel keeps this much for who is slow.
+/// Size of the kernel's send buffer in bytes, which limits the memory for slow clients.
 const SEND_BUFFER: u32 = 64 << 10;
-/// Connections that wait to be accepted.
+/// Number of connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
-/// Ports that are tried after the usual one.
+/// Number of ports tried after the default one.
 const TRIES: u16 = 50;
 
-/// Listens as the options say: all sockets, with one port.
+/// Opens all listening sockets that the options ask for, on one port.
 pub(crate) fn listen(options: &Options) -> Result<Vec<TcpListener>, WatchError> {
     let first = options.port.unwrap_or(crate::PORT);
     let last = if options.port.is_some() { first } else { first.saturating_add(TRIES) };
@@ -55,7 +56,7 @@ pub(crate) fn listen(options: &Options) -> Result<Vec<TcpListener>, WatchError> 
     Err(WatchError::Port { port: first, exact: options.port.is_some(), source })
 }
 
-/// Of a machine itself there are two addresses.
+/// Listens on `host`; without one, on both loopback addresses (IPv4 and IPv6).
 fn listen_at(host: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>> {
     let Some(host) = host else {
         let first = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
@@ -63,7 +64,7 @@ fn listen_at(host: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>> {
         return match bind(SocketAddr::from((Ipv6Addr::LOCALHOST, port))) {
             Ok(second) => Ok(vec![first, second]),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
-            // There are machines without IPv6.
+            // Some machines have no IPv6.
             Err(_) => Ok(vec![first]),
         };
     };
@@ -73,28 +74,28 @@ fn listen_at(host: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>> {
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
-    // What is accepted has it too.
+    // Accepted connections inherit the buffer size.
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Accepts connections for ever.
+/// Accepts connections until the server stops.
 pub(crate) async fn accept(listener: TcpListener, shared: Arc<Shared>, room: Arc<Semaphore>) {
     let router = routes::router(&shared);
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                // Who finds no room is closed by being dropped.
+                // Beyond the limit, dropping the stream closes the connection.
                 let Ok(place) = room.clone().try_acquire_owned() else { continue };
                 let router = router.clone();
                 tokio::spawn(async move {
-                    // Who breaks off has no use for an error.
+                    // A client that disconnects needs no error message.
                     let _ = serve(stream, router).await;
                     drop(place);
                 });
             }
-            // No more files, or the caller is gone already: not a reason to end.
+            // Too many open files, or the client is already gone: the server continues.
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
@@ -112,19 +113,19 @@ async fn serve(stream: TcpStream, router: Router) -> hyper::Result<()> {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
         .max_buf_size(MOST_HEAD)
-        .serve_connection(TokioIo::new(Patient { stream, waiting: None }), service)
+        .serve_connection(TokioIo::new(TimedStream { stream, waiting: None }), service)
         .await
 }
 
-/// A connection that does not wait for ever for a reader.
-struct Patient {
+/// A connection whose writes time out.
+struct TimedStream {
     stream: TcpStream,
-    /// Until when, while something cannot be written.
+    /// Deadline while a write is blocked.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
-    /// Looks at the clock where nothing could be written.
+impl TimedStream {
+    /// Fails a blocked write after [`READ_WITHIN`].
     fn within<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
             self.waiting = None;
@@ -140,7 +141,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -150,7 +151,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

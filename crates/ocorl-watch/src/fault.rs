@@ -1,40 +1,40 @@
-//! What went wrong, as the page and scripts are told: a status and a small document.
+//! Errors of a request: an HTTP status and a small JSON document for the page and for scripts.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ocorl_study::mistake::Mistake;
 use ocorl_study::store::StoreError;
 use ocorl_study::study::StudyError;
+use ocorl_study::user_error::{Hint, UserError};
 use serde::Serialize;
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Fault {
     #[serde(skip)]
     pub(crate) status: StatusCode,
     /// What failed, in one line.
     pub(crate) error: String,
-    /// Labelled lines below it.
+    /// Labelled details.
     pub(crate) details: Vec<(String, String)>,
-    /// What to do now.
+    /// What the user can do.
     pub(crate) hint: Option<String>,
-    /// Mistakes at their lines, of a file that was refused.
+    /// Errors at lines of an uploaded file that was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rows: Option<Vec<BadRow>>,
-    /// Seconds after which to try again.
+    /// Seconds after which the client should retry.
     #[serde(skip)]
     pub(crate) retry: Option<u32>,
 }
 
-/// A mistake at its line.
+/// An error at a line of an uploaded file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct BadRow {
-    /// From 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
-    /// Number of the cell, from 1, if one is to blame.
+    /// Number of the faulty cell, from 1, if it is known.
     pub(crate) column: Option<usize>,
-    /// What is wrong.
+    /// Description of the error.
     pub(crate) message: String,
 }
 
@@ -55,7 +55,7 @@ impl Fault {
         Fault::new(StatusCode::NOT_FOUND, error)
     }
 
-    /// Not now.
+    /// Temporarily unavailable; the client should retry after `seconds`.
     pub(crate) fn later(error: impl Into<String>, seconds: u32) -> Self {
         Fault { retry: Some(seconds), ..Fault::new(StatusCode::SERVICE_UNAVAILABLE, error) }
     }
@@ -71,11 +71,25 @@ impl Fault {
     }
 }
 
-impl From<Mistake> for Fault {
-    fn from(mistake: Mistake) -> Self {
-        let Mistake { message, details, hint } = mistake;
+impl From<UserError> for Fault {
+    fn from(mistake: UserError) -> Self {
+        let UserError { message, details, hint } = mistake;
         let details = details.into_iter().map(|(label, text)| (label.into(), text)).collect();
-        Fault { details, hint, ..Fault::new(StatusCode::UNPROCESSABLE_ENTITY, message) }
+        Fault {
+            details,
+            hint: hint.as_ref().map(on_page),
+            ..Fault::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+        }
+    }
+}
+
+/// A hint for somebody at the page, which shows a study and takes measurements; the rest is done by the program that serves it.
+fn on_page(hint: &Hint) -> String {
+    match hint {
+        Hint::Correct => "to replace what was told: ocorl study tell STUDY FILE --correct".into(),
+        Hint::MarkFailed { .. } => "an episode that gave nothing: ocorl study fail STUDY".into(),
+        Hint::AskOrImport { .. } => "ask for one: ocorl study ask STUDY".into(),
+        _ => hint.to_string(),
     }
 }
 
@@ -91,17 +105,17 @@ impl From<StoreError> for Fault {
                     .detail("record", record)
                     .detail("good", if good > 0 { format!("records 1-{good}") } else { "none".into() })
                     .detail("note", unchanged)
-                    .hint("save what is good: ocorl study check STUDY --salvage OUT")
+                    .hint("save the intact records: ocorl study check STUDY --salvage OUT")
             }
             StoreError::Newer { .. } => Fault::new(StatusCode::SERVICE_UNAVAILABLE, message)
                 .detail("note", unchanged)
-                .hint("open it with the version that made it, or a later one"),
+                .hint("open it with the version that created it, or a later one"),
             StoreError::InUse { .. } => Fault::later(message, 2)
                 .detail("note", unchanged)
-                .hint("wait until it has ended, then say it again"),
+                .hint("wait until that process has ended, then repeat the request"),
             _ => Fault::new(StatusCode::SERVICE_UNAVAILABLE, message)
-                .detail("note", "what was kept before is safe")
-                .hint("make room or get permission, then say it again: nothing was half-written"),
+                .detail("note", "everything stored before is safe")
+                .hint("free disk space or get write permission, then repeat the request; nothing was partly written"),
         }
     }
 }
@@ -116,7 +130,7 @@ impl From<StudyError> for Fault {
     }
 }
 
-/// Name of a file, without where it is.
+/// Name of a file without its folder, which is not disclosed.
 fn name(file: &std::path::Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

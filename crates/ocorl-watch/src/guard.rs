@@ -1,5 +1,6 @@
-//! Who may ask what. In this order: the name by which we are called, the method, the token of what writes, the origin of who asks. Every
-//! answer, also a refusal, tells the browser to load nothing from elsewhere and to run nothing that is not a file of ours.
+//! Access control. Checked in this order: the Host header, the method, the token of writing requests, the Origin header. Every
+//! answer, also a refusal, has headers that forbid the browser to load anything from elsewhere and to run any script that is not a
+//! file of this server.
 
 use crate::fault::Fault;
 use crate::host::Host;
@@ -12,16 +13,16 @@ use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The address at which a request came in.
+/// The local address at which a request arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Local(pub(crate) IpAddr);
 
-/// What the page may do: load files of ours, draw, ask us.
+/// Content security policy of the page: only files and requests of this server.
 const POLICY: &str = "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
-/// Lines of every answer; a handler may have set another of them.
-const LINES: [(HeaderName, &str); 7] = [
+/// Headers of every answer, unless the handler sets another value.
+const HEADERS: [(HeaderName, &str); 7] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -31,13 +32,13 @@ const LINES: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// Lets a request through or refuses it.
+/// Passes a request on or refuses it.
 pub(crate) async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let mut response = match admitted(&shared, &request) {
         Ok(()) => next.run(request).await,
         Err(fault) => fault.into_response(),
     };
-    for (name, value) in &LINES {
+    for (name, value) in &HEADERS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
@@ -57,22 +58,22 @@ fn admitted(shared: &Shared, request: &Request) -> Result<(), Fault> {
     }
 }
 
-/// The name by which we are called: exactly one, and one that is ours.
+/// Checks the Host header: there must be exactly one, and it must name this machine.
 fn called(headers: &HeaderMap, uri: &Uri, local: IpAddr) -> Result<Host, Fault> {
     let stated: Vec<&HeaderValue> = headers.get_all(header::HOST).iter().collect();
     let [stated] = stated.as_slice() else {
-        return Err(Fault::malformed("a request needs exactly one Host"));
+        return Err(Fault::malformed("a request needs exactly one Host header"));
     };
     let host = stated.to_str().ok().and_then(Host::parse);
-    let host = host.ok_or_else(|| Fault::malformed("the Host of the request cannot be read"))?;
+    let host = host.ok_or_else(|| Fault::malformed("the Host header cannot be parsed"))?;
     ours(&host, local)?;
-    // In an absolute target the name stands twice, and the target's counts.
+    // With an absolute target the host appears twice, and the one in the target counts.
     if let Some(authority) = uri.authority() {
         let target = Host::parse(authority.as_str());
-        let target = target.ok_or_else(|| Fault::malformed("the target of the request cannot be read"))?;
+        let target = target.ok_or_else(|| Fault::malformed("the request target cannot be parsed"))?;
         ours(&target, local)?;
         if !target.same(&host) {
-            return Err(Fault::malformed("the target of the request and its Host are not the same"));
+            return Err(Fault::malformed("the request target and the Host header differ"));
         }
     }
     Ok(host)
@@ -82,21 +83,21 @@ fn ours(host: &Host, local: IpAddr) -> Result<(), Fault> {
     if host.is_ours(local) {
         return Ok(());
     }
-    Err(Fault::forbidden("this server does not answer to that name")
-        .detail("cause", "the Host of the request is neither localhost nor the address of this machine")
+    Err(Fault::forbidden("this server does not answer to that host name")
+        .detail("cause", "the Host header is neither localhost nor an address of this machine")
         .hint("use the address that `ocorl watch` printed"))
 }
 
-/// Reading everywhere, writing only where something can be written.
+/// Checks the method: GET and HEAD everywhere, POST only on routes that write.
 fn method(method: &Method, path: &str) -> Result<Option<&'static Route>, Fault> {
     let route = routes::find(path);
     let known = [Method::GET, Method::HEAD, Method::POST].contains(method);
     let writes = *method == Method::POST;
     match route {
         Some(route) if known && route.writes == writes => Ok(Some(route)),
-        // What is not there is not there, whoever asks.
+        // An unknown address gives 404, whoever asks.
         None if known && !writes => Ok(None),
-        _ => Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "that cannot be done here")),
+        _ => Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here")),
     }
 }
 
@@ -107,18 +108,18 @@ fn token(shared: &Shared, headers: &HeaderMap) -> Result<(), Fault> {
     {
         return Ok(());
     }
-    let cause = if given.is_empty() { "it came without a token" } else { "its token is another one" };
-    Err(Fault::forbidden("only who has the token may write")
+    let cause = if given.is_empty() { "the request has no token" } else { "the token is wrong" };
+    Err(Fault::forbidden("writing needs the token")
         .detail("cause", cause)
         .detail("note", "nothing was stored")
-        .hint("open the address that `ocorl watch` printed, all of it"))
+        .hint("open the complete address that `ocorl watch` printed"))
 }
 
-/// A page that asks must be ours.
+/// Checks the Origin header: a page that sends a request must be served from here.
 fn origin(headers: &HeaderMap, host: &Host) -> Result<(), Fault> {
     let foreign = || {
-        Fault::forbidden("another page may not ask this")
-            .detail("cause", "the Origin of the request is not this server")
+        Fault::forbidden("requests from other pages are refused")
+            .detail("cause", "the Origin header does not name this server")
     };
     for origin in headers.get_all(header::ORIGIN) {
         let same = origin.to_str().ok().and_then(Host::of_origin).is_some_and(|origin| origin.same(host));
@@ -129,7 +130,8 @@ fn origin(headers: &HeaderMap, host: &Host) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What can be sent by a form of any page is not accepted: only kinds that a browser asks about first.
+/// Checks the Content-Type: only types for which a browser sends a preflight request first, so that no form of another page is
+/// accepted.
 fn kind(headers: &HeaderMap, route: &Route) -> Result<(), Fault> {
     let stated = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let plain = stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! The name by which somebody calls this server. A page of somebody else whose name was made to point here (DNS rebinding) calls it by a
-//! foreign name, and a browser always says the name: so only names that cannot be anybody else's are answered.
+//! Host names of this server. In a DNS rebinding attack another site's name resolves to this machine, and the browser sends that
+//! name. The server therefore answers only to names that cannot belong to another site.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,21 +7,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     pub(crate) name: Name,
-    /// None: the usual one.
+    /// Port; `None` for the default one.
     pub(crate) port: Option<u16>,
 }
 
-/// What a host is called.
+/// Name part of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
-    /// By its address.
+    /// An IP address.
     Address(IpAddr),
-    /// By words, in lower case, without a dot at the end.
-    Words(String),
+    /// A domain name in lower case, without a trailing dot.
+    Domain(String),
 }
 
 impl Host {
-    /// Reads `name`, `name:port`, `[v6]` or `[v6]:port`; none if it is nothing of that.
+    /// Parses `name`, `name:port`, `[v6]` or `[v6]:port`; `None` if the text is none of these.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (name, port) = if let Some(rest) = text.strip_prefix('[') {
             let (inside, after) = rest.split_once(']')?;
@@ -45,17 +45,17 @@ impl Host {
         Some(Host { name, port })
     }
 
-    /// The host of an origin: `http://host:port`.
+    /// The host of an origin `http://host:port`.
     pub(crate) fn of_origin(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         if scheme.eq_ignore_ascii_case("http") { Host::parse(rest) } else { None }
     }
 
-    /// Whether this is this machine itself, or the address `local` at which the request came in.
+    /// Whether this names this machine: localhost, a loopback address, or the address `local` at which the request arrived.
     pub(crate) fn is_ours(&self, local: IpAddr) -> bool {
         match &self.name {
             Name::Address(address) => address.is_loopback() || *address == local.to_canonical(),
-            Name::Words(words) => words == "localhost",
+            Name::Domain(words) => words == "localhost",
         }
     }
 
@@ -75,7 +75,7 @@ fn words(name: &str) -> Option<Name> {
         !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     };
     let good = name.len() <= 253 && name.split('.').all(plain);
-    good.then(|| Name::Words(name.to_ascii_lowercase()))
+    good.then(|| Name::Domain(name.to_ascii_lowercase()))
 }
 
 #[cfg(test)]

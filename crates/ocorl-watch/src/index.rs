@@ -1,11 +1,11 @@
-//! Which studies and sweeps there are below the root. Everything that is asked for is looked up here by its number: no path is ever made of
-//! anything in a request.
+//! Finds the studies and sweeps below the root folder. Requests name them by an id that is looked up here: no path is ever built
+//! from anything in a request.
 //!
-//! Looking is cheap: a database that has not changed since is not opened again. Checking every byte of every study is not, so it is done
-//! while there is time, first in the answer to the first question, then bit by bit while somebody watches.
+//! Listing is cheap: an unchanged database is not opened again. Verifying every byte of every study is not, so it is done in small
+//! portions: first before the first list is answered, then while clients are connected.
 
 use crate::item::{Item, item};
-use crate::peek::{self, Head, Stamp, StudyFacts};
+use crate::peek::{self, Head, Stamp, StudySummary};
 use ocorl_study::live;
 use ocorl_study::store::{Access, Form, Store, StoreError};
 use ocorl_study::{study, sweep};
@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Folders this far below the root are looked into.
+/// Depth below the root to which folders are searched.
 const DEPTH: usize = 6;
-/// At most so many folders are looked into.
+/// Largest number of folders that are searched.
 const FOLDERS: usize = 10_000;
-/// The tree is walked again after this long, or after this many times what the walk took.
+/// The folders are searched again after this time, or after this multiple of the time that a search takes.
 const WALK_EVERY: Duration = Duration::from_secs(2);
 const WALK_SHARE: u32 = 50;
-/// Time for checking whole studies before the first list is answered.
+/// Time for verifying databases before the first list is answered.
 const FIRST_CHECKS: Duration = Duration::from_millis(400);
 
 /// Study or sweep.
@@ -47,34 +47,34 @@ impl Kind {
 /// One study or sweep.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// 16 hexadecimal digits, from its path below the root.
+    /// Identifier: 16 hexadecimal digits derived from the path below the root.
     pub(crate) id: String,
     pub(crate) kind: Kind,
-    /// Its path below the root.
+    /// Path below the root.
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
 }
 
 impl Entry {
-    /// The database.
+    /// Path of the database.
     pub(crate) fn file(&self) -> PathBuf {
         self.folder.join(self.kind.form().name).with_extension("db")
     }
 
-    /// Whether somebody is at work there, as far as it says so.
+    /// Whether a process is running it, according to its live file.
     pub(crate) fn is_running(&self) -> bool {
         let written = std::fs::symlink_metadata(self.folder.join(live::FILE)).and_then(|m| m.modified());
         written.is_ok_and(|at| SystemTime::now().duration_since(at).unwrap_or_default() <= live::STALE)
     }
 }
 
-/// What was seen of a database when it was last opened.
+/// What was read from a database when it was last opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) stamp: Stamp,
-    /// Whether a change since would be seen by the stamp.
+    /// Whether the stamp would reveal any later change.
     settled: bool,
-    /// Whether every byte was looked at.
+    /// Whether every byte was verified.
     checked: bool,
     pub(crate) seen: Seen,
 }
@@ -82,7 +82,7 @@ pub(crate) struct Card {
 #[derive(Clone, Debug)]
 pub(crate) enum Seen {
     Nothing,
-    Study(Head, Box<StudyFacts>),
+    Study(Head, Box<StudySummary>),
     Sweep(Head, usize),
     Damaged(String),
 }
@@ -97,7 +97,7 @@ impl Card {
     }
 }
 
-/// All of them.
+/// All studies and sweeps below a root folder.
 pub(crate) struct Index {
     root: PathBuf,
     state: Mutex<State>,
@@ -113,40 +113,40 @@ struct State {
 }
 
 impl Index {
-    /// Of what is below `root`.
+    /// The index of the folder `root`.
     pub(crate) fn new(root: &Path) -> std::io::Result<Self> {
         let root = root.canonicalize()?;
         std::fs::read_dir(&root)?;
         Ok(Index { root, state: Mutex::default() })
     }
 
-    /// Name of the root.
+    /// Name of the root folder.
     pub(crate) fn title(&self) -> String {
         self.root.file_name().map_or("/".into(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// Whether something can be written there, as far as that can be known without trying.
+    /// Whether the root folder is writable, as far as its permissions tell.
     pub(crate) fn is_writable(&self) -> bool {
         std::fs::metadata(&self.root).is_ok_and(|about| !about.permissions().readonly())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What it guards are finished values; who panicked did not leave half of one.
+        // The state consists of complete values, so it is valid after a panic of another thread.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The study or sweep called `id`.
+    /// The study or sweep with this id.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Entry>> {
         self.state().entries.get(id).cloned()
     }
 
-    /// All of them; the tree is walked again if that was long ago.
+    /// All studies and sweeps; the folders are searched again if the last search is too old.
     pub(crate) fn entries(&self) -> Vec<Arc<Entry>> {
         self.walk();
         self.state().entries.values().cloned().collect()
     }
 
-    /// Walks the tree if that was long ago. Returns whether something came or went.
+    /// Searches the folders if the last search is too old. Returns whether an entry appeared or disappeared.
     pub(crate) fn walk(&self) -> bool {
         {
             let state = self.state();
@@ -165,13 +165,13 @@ impl Index {
         !same
     }
 
-    /// What is in the database of `entry` now; it is opened only if it has changed.
+    /// The present content of the database of `entry`; the database is opened only if it has changed.
     pub(crate) fn look(&self, entry: &Entry) -> Card {
         let file = entry.file();
-        // Before the database is read: a change in between is seen the next time.
+        // Taken before the database is read: a change in between is seen next time.
         let stamp = Stamp::of(&file);
         let known = self.state().cards.get(&entry.id).filter(|card| card.stamp == stamp).cloned();
-        // Damage that was found does not go away by itself.
+        // Damage does not disappear by itself.
         let is_known = |card: &Card| card.settled || matches!(card.seen, Seen::Damaged(_));
         if let Some(card) = known.filter(is_known) {
             return card;
@@ -195,17 +195,17 @@ impl Index {
         };
         match seen {
             Ok(seen) => (seen, false),
-            // Whoever checks everything knows best what is wrong.
+            // The full verification gives the most precise cause.
             Err(cause) => (Seen::Damaged(self.damage(entry).unwrap_or(cause)), true),
         }
     }
 
-    /// Whether `folder` is still where it was found: below the root, not a link to elsewhere.
+    /// Whether `folder` is still below the root and not a link to elsewhere.
     pub(crate) fn holds(&self, folder: &Path) -> bool {
         folder.canonicalize().is_ok_and(|real| real == *folder && real.starts_with(&self.root))
     }
 
-    /// What is wrong with a database, every byte of it looked at; none if nothing is.
+    /// Verifies every byte of a database; returns the damage, if there is any.
     fn damage(&self, entry: &Entry) -> Option<String> {
         let file = entry.file();
         let name = file.strip_prefix(&self.root).unwrap_or(&file).display().to_string();
@@ -216,7 +216,7 @@ impl Index {
         }
     }
 
-    /// Checks databases that nobody has looked at closely, for about as long as this. Returns whether damage was found.
+    /// Verifies databases that have not been verified yet, for about this time. Returns whether damage was found.
     pub(crate) fn check(&self, time: Duration) -> bool {
         let begin = Instant::now();
         let mut found = false;
@@ -230,7 +230,7 @@ impl Index {
             if begin.elapsed() > time {
                 break;
             }
-            // One that is being written is looked at when it rests.
+            // A database that is being written is verified later.
             if !self.holds(&entry.folder) || entry.is_running() {
                 continue;
             }
@@ -246,7 +246,7 @@ impl Index {
         found
     }
 
-    /// The list, newest first.
+    /// The list of studies and sweeps, newest first.
     pub(crate) fn list(&self) -> Vec<Item> {
         let entries = self.entries();
         let mut cards: Vec<Card> = entries.iter().map(|entry| self.look(entry)).collect();
@@ -260,7 +260,7 @@ impl Index {
         items
     }
 
-    /// What the list says of one; none if there is nothing in it yet.
+    /// The list item of one entry; `None` if its database is empty.
     pub(crate) fn item(&self, entry: &Entry) -> Option<Item> {
         item(entry, self.look(entry))
     }
@@ -285,7 +285,7 @@ fn walk(root: &Path) -> BTreeMap<String, Arc<Entry>> {
                 add(root, &folder, Kind::Sweep, &mut found);
             }
         }
-        // What is inside a study is its own.
+        // Folders inside a study are not searched.
         if depth >= DEPTH || (is_study && depth > 0) {
             continue;
         }
@@ -313,7 +313,8 @@ fn add(root: &Path, folder: &Path, kind: Kind, found: &mut BTreeMap<String, Arc<
     found.insert(id.clone(), Arc::new(Entry { id, kind, name, folder: folder.into() }));
 }
 
-/// The beginning of the SHA-256 of a path. A folder can hold a study and a sweep: the path of a sweep is that of its database.
+/// Identifier of an entry: the beginning of the SHA-256 of its path. A folder can hold a study and a sweep; the path of a sweep is
+/// that of its database.
 pub(crate) fn id(below: &Path, kind: Kind) -> String {
     let mut hash = Sha256::new();
     hash.update(below.as_os_str().as_encoded_bytes());

@@ -1,4 +1,4 @@
-//! What the list says of a study or a sweep.
+//! The item of a study or sweep in the list.
 
 use crate::index::{Card, Entry, Kind, Seen};
 use ocorl_study::grid::Grid;
@@ -6,7 +6,7 @@ use ocorl_study::store::Store;
 use ocorl_study::sweep;
 use serde::Serialize;
 
-/// What the list says of one.
+/// One item of the list.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Item {
@@ -48,7 +48,7 @@ pub(crate) struct SweepItem {
 }
 
 impl Item {
-    /// When something last happened to it.
+    /// Time of the last update.
     pub(crate) fn updated(&self) -> Option<&str> {
         match self {
             Item::Study(item) => item.updated.as_deref(),
@@ -57,7 +57,7 @@ impl Item {
     }
 }
 
-/// What the list says of `entry`, of which `card` was seen; none if there is nothing in it yet.
+/// The item of `entry`, whose database was read as `card`; `None` if the database is empty.
 pub(crate) fn item(entry: &Entry, card: Card) -> Option<Item> {
     let (id, kind, name) = (entry.id.clone(), entry.kind, entry.name.clone());
     match card.seen {

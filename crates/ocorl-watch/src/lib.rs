@@ -1,20 +1,20 @@
-//! The server behind `ocorl watch`: a page that shows studies while they learn, on this machine only.
+//! The server behind `ocorl watch`: a web page that shows studies while they learn, on this machine only.
 //!
-//! | module | holds |
+//! | module | responsibility |
 //! |---|---|
-//! | `connection` | where we listen, how long we wait |
-//! | `host`, `guard` | who may ask what: Host, method, token, origin; the lines of every answer |
-//! | [`routes`] | every address there is, in one table |
-//! | `reading`, `writing` | what can be looked at; the three things that can be written |
-//! | `stream` | what happens, as it happens: server-sent events |
-//! | `index`, `item`, `peek` | which studies there are; what the list says of each; a database in a few numbers |
-//! | `views`, `listed` | what was computed lately |
-//! | [`assets`] | the page's files, which are part of the program |
-//! | `token`, `fault` | the secret; what went wrong |
+//! | `connection` | listening sockets, limits, timeouts |
+//! | `host`, `guard` | access control: Host, method, token, Origin; headers of every answer |
+//! | [`routes`] | the table of all addresses |
+//! | `reading`, `writing` | the read-only requests; the three requests that write |
+//! | `stream` | server-sent events |
+//! | `index`, `item`, `peek` | finds studies; builds the items of the list; reads a database summary |
+//! | `views`, `listed` | caches of computed answers |
+//! | [`assets`] | the files of the page, compiled into the program |
+//! | `token`, `fault` | the write token; errors of requests |
 //!
-//! The server only looks, except for three addresses that need a token. It executes nothing, asks nobody else anything, and makes no path of
-//! anything in a request. Work of the processor is done one thing at a time beside the streams, so that whoever learns on the same machine
-//! is not held up.
+//! The server only reads, except for three routes that need a token. It runs no commands, contacts no other host, and builds no
+//! path from anything in a request. CPU-bound work runs one task at a time beside the event streams, so that a learning process on
+//! the same machine keeps its cores. Plots and summaries are described in `ocorl-view`; nothing is learned or drawn here.
 
 pub mod assets;
 mod connection;
@@ -51,80 +51,80 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use views::Views;
 
-/// The usual port; if it is taken, the next that is free.
+/// Default port; if it is taken, the next free one is used.
 pub const PORT: u16 = 8017;
-/// The line of a request that carries the token.
+/// Name of the request header that carries the token.
 pub const TOKEN_HEADER: &str = "x-ocorl-token";
 
-/// How soon the wish to stop is noticed.
+/// Interval at which the server checks whether it should stop.
 const TICK: Duration = Duration::from_millis(20);
-/// Something that is being written when the server ends may take so long to get to its end.
+/// Time that a write in progress gets to finish when the server stops.
 const LAST_WRITES: Duration = Duration::from_millis(500);
-/// Connections, databases, and some to spare.
+/// Limit of open files that the server asks for: connections, databases, and a reserve.
 const OPEN_FILES: u64 = 4096;
-/// Threads that look and compute.
+/// Number of worker threads.
 const WORKERS: usize = 4;
-/// Of them, so many look at files at once.
+/// Number of these that may read files at once.
 const LOOKING: usize = 2;
 
 /// What to serve, and where.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Studies and sweeps are looked for below this folder.
+    /// Folder below which studies and sweeps are searched.
     pub root: PathBuf,
-    /// Address to listen at; none: this machine only, by both of its addresses.
+    /// Address to listen on; `None` for this machine only, on both of its loopback addresses.
     pub host: Option<IpAddr>,
-    /// Exactly this port; none: [`PORT`], or the next that is free. 0: any.
+    /// Port to listen on; `None` for [`PORT`] or the next free one, 0 for any free one.
     pub port: Option<u16>,
-    /// The token that somebody chose; none: a new one.
+    /// Write token chosen by the user; `None` for a new random one.
     pub token: Option<Token>,
 }
 
-/// Why there is no server.
+/// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// The folder cannot be looked into.
+    /// The root folder cannot be read.
     #[error("cannot look into '{}': {source}", root.display())]
     Root {
-        /// Which.
+        /// The root folder.
         root: PathBuf,
-        /// What the file system says.
+        /// Error of the file system.
         source: io::Error,
     },
-    /// Others could ask, and no token was chosen.
+    /// The server would be reachable from other machines, and the user has not chosen a token.
     #[error("others could reach the server at {host}: that needs a token of your own")]
     NeedsToken {
-        /// Where it would listen.
+        /// Address that was requested.
         host: IpAddr,
     },
-    /// The token can be guessed, or cannot stand in an address.
+    /// The token is too short to be secure, or has characters that an address cannot hold.
     #[error("a token has {shortest} to {longest} letters, digits, - or _")]
     WeakToken {
-        /// Characters at least.
+        /// Smallest number of characters.
         shortest: usize,
-        /// Characters at most.
+        /// Largest number of characters.
         longest: usize,
     },
-    /// Nobody can listen there.
+    /// The port cannot be opened.
     #[error("cannot listen at port {port}: {source}")]
     Port {
-        /// Which.
+        /// The port.
         port: u16,
-        /// Whether no other was to be tried.
+        /// Whether the user asked for exactly this port.
         exact: bool,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The operating system gives no random numbers.
+    /// The operating system provides no random numbers.
     #[error("the operating system gives no random numbers: {0}")]
     Random(String),
-    /// The operating system gives no threads.
+    /// The operating system provides no threads.
     #[error("cannot start: {0}")]
     Start(io::Error),
 }
 
-/// What all requests share.
+/// State shared by all requests.
 pub(crate) struct Shared {
     token: Token,
     index: Arc<Index>,
@@ -136,7 +136,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The study or sweep called `id`, which may have come since somebody looked.
+    /// The study or sweep with this id, also if it has appeared since the last search.
     async fn find(&self, id: &str, kind: Kind) -> Result<Arc<Entry>, Fault> {
         let fits = |entry: &Arc<Entry>| entry.kind == kind;
         if let Some(entry) = self.index.find(id).filter(fits) {
@@ -153,7 +153,7 @@ impl Shared {
         })
     }
 
-    /// Looks at files, away from the streams.
+    /// Runs a task that reads files, away from the event streams.
     async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Arc<Index>) -> T + Send + 'static,
@@ -163,13 +163,13 @@ impl Shared {
         tokio::task::spawn_blocking(move || look(&index)).await.map_err(|_| views::broken())
     }
 
-    /// Writes, one after the other.
+    /// Runs a task that writes; writes run one after the other.
     async fn write<T: Send + 'static>(
         self: &Arc<Self>,
         write: impl FnOnce(&Index) -> T + Send + 'static,
     ) -> Result<T, Fault> {
         let (shared, index) = (self.clone(), self.index.clone());
-        // A task of its own: who asked may go away meanwhile, and its turn must last until the end.
+        // A task of its own: the client may disconnect meanwhile, and the write must keep its turn to the end.
         let written = tokio::spawn(async move {
             let _turn = shared.writing.acquire().await;
             tokio::task::spawn_blocking(move || write(&index)).await
@@ -178,7 +178,7 @@ impl Shared {
     }
 }
 
-/// A server at work; it ends when this is dropped.
+/// A running server; dropping it stops it.
 pub struct Server {
     runtime: Option<Runtime>,
     shared: Arc<Shared>,
@@ -187,12 +187,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins to serve.
+    /// Starts the server.
     pub fn start(options: &Options) -> Result<Self, WatchError> {
         if let Some(host) = options.host.filter(|host| !host.is_loopback() && options.token.is_none()) {
             return Err(WatchError::NeedsToken { host });
         }
-        // Many systems give a program too few for as many clients as we want. Where no more are to be had, fewer clients fit.
+        // The default limit of open files is often too low for the number of clients. If it cannot be raised, fewer clients fit.
         let _ = rlimit::increase_nofile_limit(OPEN_FILES);
         let root = options.root.clone();
         let index = Index::new(&root).map_err(|source| WatchError::Root { root, source })?;
@@ -225,12 +225,12 @@ impl Server {
         Ok(Server { runtime: Some(runtime), shared, room, addresses })
     }
 
-    /// Where it listens.
+    /// The addresses on which the server listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The address of the page, without the token.
+    /// Address of the page, without the token.
     pub fn address(&self) -> String {
         let first =
             self.addresses.first().copied().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], PORT)));
@@ -244,27 +244,27 @@ impl Server {
         format!("http://{reachable}/")
     }
 
-    /// The address of the page with the token, which stands where no server and no log ever sees it.
+    /// Address of the page with the token in its fragment, which browsers do not send to any server.
     pub fn url(&self) -> String {
         format!("{}#token={}", self.address(), self.shared.token.reveal())
     }
 
-    /// The token.
+    /// The write token.
     pub fn token(&self) -> &Token {
         &self.shared.token
     }
 
-    /// Open connections.
+    /// Number of open connections.
     pub fn connections(&self) -> usize {
         MOST_CONNECTIONS - self.room.available_permits()
     }
 
-    /// Clients that listen for events.
+    /// Number of clients that receive events.
     pub fn clients(&self) -> usize {
         self.shared.streams.clients()
     }
 
-    /// Serves until `stop` becomes true. What is being written then gets to its end; everybody else is cut off.
+    /// Serves until `stop` becomes true. A write in progress is finished; all other connections are closed.
     pub fn run_until(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             std::thread::sleep(TICK);
@@ -287,7 +287,7 @@ impl Drop for Server {
     }
 }
 
-/// The id under which the study in the folder `below` the root is served.
+/// The id of the study in the folder `below` the root.
 pub fn id(below: &Path) -> String {
     index::id(below, Kind::Study)
 }

@@ -1,4 +1,4 @@
-//! The list, kept for a moment: a thousand who ask at once are answered by one look.
+//! A short-lived cache of the list: many simultaneous requests cost one search.
 
 use crate::fault::Fault;
 use crate::{Shared, reading};
@@ -6,10 +6,10 @@ use axum::body::Bytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long it is kept, if nothing is known to have happened.
+/// How long the list is reused if no change is known.
 const KEPT: Duration = Duration::from_millis(250);
 
-/// The last list.
+/// The cached list.
 #[derive(Default)]
 pub(crate) struct Listed {
     last: Mutex<Last>,
@@ -19,7 +19,7 @@ pub(crate) struct Listed {
 #[derive(Default)]
 struct Last {
     made: Option<(Instant, Bytes)>,
-    /// How often it was forgotten.
+    /// Number of invalidations so far.
     forgotten: u64,
 }
 
@@ -33,20 +33,20 @@ impl Listed {
         last.made.as_ref().filter(|(at, _)| at.elapsed() < KEPT).map(|(_, bytes)| bytes.clone())
     }
 
-    /// Something happened.
+    /// Invalidates the cache.
     pub(crate) fn forget(&self) {
         let mut last = self.last();
         last.made = None;
         last.forgotten += 1;
     }
 
-    /// The list as it is now, or was a moment ago.
+    /// The list, at most [`KEPT`] old.
     pub(crate) async fn get(&self, shared: &Arc<Shared>) -> Result<Bytes, Fault> {
         if let Some(bytes) = self.fresh() {
             return Ok(bytes);
         }
         let _turn = self.turn.lock().await;
-        // Who waited for another finds it made.
+        // A request that waited finds the list made by another one.
         if let Some(bytes) = self.fresh() {
             return Ok(bytes);
         }

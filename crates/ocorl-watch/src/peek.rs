@@ -1,40 +1,41 @@
-//! A database in a few numbers, for the list: a handful of queries instead of the whole history. Nothing is written, not even beside it.
+//! Reads the summary of a database for the list: a few queries instead of the whole history. Nothing is written, not even a
+//! journal file.
 
-use ocorl::system::Benchmark;
+use ocorl::system::{Benchmark, KnownSystem, TableUnits};
 use ocorl_study::study::Created;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// When files were last written, and how long they are: while it stays the same, so does what is in them.
+/// Modification times and sizes of a database and its log: while they stay the same, so does the content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     database: Option<(Duration, u64)>,
     log: Option<(Duration, u64)>,
 }
 
-/// Files written this recently may be written again without looking different.
+/// Files modified this recently may change again without a visible change of their time.
 const UNSETTLED: Duration = Duration::from_millis(30);
 
 impl Stamp {
-    /// Of the database `file` and its log.
+    /// The stamp of the database `file` and its log.
     pub(crate) fn of(file: &Path) -> Self {
         let log = file.with_extension("db-wal");
-        // A log without contents is as good as none.
+        // An empty log counts as none.
         Stamp { database: written(file), log: written(&log).filter(|(_, size)| *size > 0) }
     }
 
-    /// Whether there is a database.
+    /// Whether the database exists.
     pub(crate) fn is_there(&self) -> bool {
         self.database.is_some()
     }
 
-    /// When something was last written.
+    /// Time of the last modification.
     fn last(&self) -> Duration {
         self.database.into_iter().chain(self.log).map(|(time, _)| time).max().unwrap_or_default()
     }
 
-    /// Whether a change after this one would be seen. Times that are yet to come (another machine's clock) say nothing.
+    /// Whether any later change would change the stamp. Times in the future (from the clock of another machine) are not trusted.
     pub(crate) fn settled(&self) -> bool {
         now().checked_sub(self.last()).is_none_or(|age| age > UNSETTLED)
     }
@@ -44,15 +45,15 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// When a file was last written, and its size; links do not count.
+/// Modification time and size of a file; `None` for links.
 pub(crate) fn written(file: &Path) -> Option<(Duration, u64)> {
     let about = std::fs::symlink_metadata(file).ok().filter(std::fs::Metadata::is_file)?;
     Some((about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?, about.len()))
 }
 
-/// What a list says of a study.
+/// Summary of a study for the list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct StudyFacts {
+pub(crate) struct StudySummary {
     pub(crate) system: String,
     pub(crate) title: String,
     pub(crate) strategy: String,
@@ -66,22 +67,22 @@ pub(crate) struct StudyFacts {
     pub(crate) over: bool,
 }
 
-/// Number of the last event, and when it happened.
+/// Number and time of the last event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Head {
     pub(crate) seq: u64,
     pub(crate) at: String,
 }
 
-/// What a list says of the study in the database `file`; none if nothing happened in it yet.
-pub(crate) fn study(file: &Path) -> Result<Option<(Head, StudyFacts)>, String> {
+/// Summary of the study in the database `file`; `None` if it has no events yet.
+pub(crate) fn study(file: &Path) -> Result<Option<(Head, StudySummary)>, String> {
     looked_at(file, |connection| {
         let Some(head) = head(connection)? else { return Ok(None) };
         Ok(Some((head, facts(connection)?)))
     })
 }
 
-/// How many cells the sweep in the database `file` has finished.
+/// Number of finished cells of the sweep in the database `file`.
 pub(crate) fn sweep(file: &Path) -> Result<Option<(Head, usize)>, String> {
     looked_at(file, |connection| {
         let Some(head) = head(connection)? else { return Ok(None) };
@@ -90,7 +91,7 @@ pub(crate) fn sweep(file: &Path) -> Result<Option<(Head, usize)>, String> {
     })
 }
 
-/// Looks without a trace if nobody has the database open, else as every reader does.
+/// Reads without creating any file if no process has the database open, otherwise like every SQLite reader.
 fn looked_at<T: PartialEq>(
     file: &Path,
     look: impl Fn(&Connection) -> Result<T, String>,
@@ -98,7 +99,7 @@ fn looked_at<T: PartialEq>(
     let before = Stamp::of(file);
     let alone = before.log.is_none() && before.settled();
     if alone && let Ok(seen) = open(file, true).map_err(words).and_then(|connection| look(&connection)) {
-        // Somebody may have begun to write meanwhile; then what was seen may be half of it.
+        // If a process has begun to write meanwhile, what was read may be inconsistent.
         if Stamp::of(file) == before {
             return Ok(seen);
         }
@@ -121,7 +122,7 @@ fn open(file: &Path, alone: bool) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(format!("file:{path}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI)
 }
 
-/// The last event, which must be the one that the head says.
+/// The last event; it must be the one that the head table names.
 fn head(connection: &Connection) -> Result<Option<Head>, String> {
     let schema = "SELECT count(*) FROM sqlite_schema";
     if connection.query_row(schema, [], |row| row.get::<_, i64>(0)).map_err(words)? == 0 {
@@ -137,11 +138,11 @@ fn head(connection: &Connection) -> Result<Option<Head>, String> {
     match stated {
         Some((0, ..)) => Ok(None),
         Some((seq, Some(at), Some(true))) => Ok(Some(Head { seq: seq.cast_unsigned(), at })),
-        _ => Err("the last record is not the one that was written last".into()),
+        _ => Err("the last record does not match the stored head".into()),
     }
 }
 
-fn facts(connection: &Connection) -> Result<StudyFacts, String> {
+fn facts(connection: &Connection) -> Result<StudySummary, String> {
     let created: String = connection
         .query_row("SELECT payload FROM events WHERE seq = 1 AND kind = 'created'", [], |row| row.get(0))
         .map_err(words)?;
@@ -171,13 +172,13 @@ fn facts(connection: &Connection) -> Result<StudyFacts, String> {
         .map_err(words)?;
     let (all, told, settings, prices) = (count(all), count(told), &created.settings, &created.prices);
     let episodes = all - count(open);
-    // As `Study::over` has it.
+    // The same rule as in `Study::over`.
     let next = prices.of(1, settings.initial_states.len().max(1) * settings.measurements);
     let spent = prices.budget.is_some_and(|budget| next > budget - prices.of(all, told));
     let known = if created.file.is_none() { Benchmark::find(&created.system).ok() } else { None };
-    let scale = known.as_ref().map_or(1.0, Benchmark::table_scale);
-    let cost = |cost: Option<f64>| cost.map(|cost| scale * cost).filter(|cost| cost.is_finite());
-    Ok(StudyFacts {
+    let units = known.as_ref().map_or_else(TableUnits::default, KnownSystem::table_units);
+    let cost = |cost: Option<f64>| cost.map(|cost| units.cost(cost)).filter(|cost| cost.is_finite());
+    Ok(StudySummary {
         title: known.map_or(created.system.clone(), |known| known.title.to_string()),
         strategy: settings.strategy.name().into(),
         seed: created.seed,

@@ -1,4 +1,4 @@
-//! What can be looked at.
+//! The read-only requests.
 
 use crate::fault::Fault;
 use crate::index::{Entry, Kind};
@@ -20,10 +20,10 @@ use std::sync::{Arc, PoisonError};
 type Answer = Result<Response, Fault>;
 type At = State<Arc<Shared>>;
 
-/// Fewest and most studies beside each other.
+/// Number of studies that can be compared.
 const COMPARED: std::ops::RangeInclusive<usize> = 2..=20;
 
-/// The report is a page of its own: it may look as it says, and load and run nothing.
+/// Content security policy of a report: inline styles and data images only, no script.
 const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; \
                              base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -40,7 +40,7 @@ pub(crate) async fn nothing() -> Fault {
 }
 
 fn no_page() -> Fault {
-    Fault::missing("there is nothing here").hint("begin at /")
+    Fault::missing("no page has this address").hint("start at /")
 }
 
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ pub(crate) async fn studies(State(shared): At) -> Answer {
     Ok(json(shared.list.get(&shared).await?))
 }
 
-/// The list, to be kept for a moment.
+/// The list as JSON bytes, for the cache.
 pub(crate) fn list(shared: &Shared) -> Vec<u8> {
     let index = &shared.index;
     let (root, version, writable) = (index.title(), env!("CARGO_PKG_VERSION"), index.is_writable());
@@ -85,7 +85,7 @@ fn no_episode(number: usize) -> Fault {
     Fault::missing(format!("there is no episode {number}"))
 }
 
-/// A number in an address.
+/// A non-negative whole number in an address.
 fn whole(digits: &str) -> Result<usize, Fault> {
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = if plain { digits.parse().ok() } else { None };
@@ -126,7 +126,7 @@ pub(crate) async fn figure(
     };
     let (panel, form) = name.rsplit_once('.').unwrap_or_default();
     let (panel, form) = (panel.to_owned(), form.to_owned());
-    // Before the name of the file is made of it: only figures that are there have one.
+    // Checked before a file name is built from it: identifiers have letters, digits and hyphens only.
     let safe = panel.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if !safe {
         return Err(no_figure());
@@ -159,7 +159,7 @@ fn drawn(figure: Figure, form: &str, dark: bool) -> Result<Vec<u8>, Fault> {
     })
 }
 
-/// Words of a figure so that no spreadsheet takes them for a formula.
+/// Prefixes texts that a spreadsheet would take for a formula.
 fn harmless(mut figure: Figure) -> Figure {
     let mend = |words: &mut String| {
         if words.starts_with(['=', '+', '-', '@', '\t', '\r']) && words.parse::<f64>().is_err() {
@@ -181,8 +181,8 @@ fn harmless(mut figure: Figure) -> Figure {
 pub(crate) async fn plan(State(shared): At, Path(id): Path<String>) -> Answer {
     let entry = shared.find(&id, Kind::Study).await?;
     let make = |view: &StudyView| match view.study().history().pending() {
-        Some(pending) => Ok(pending.plan.text().into_bytes()),
-        None => Err(Fault::missing("no episode is pending").hint("ask for one: ocorl study ask STUDY")),
+        Some(pending) => Ok(pending.plan.text()?.into_bytes()),
+        None => Err(Fault::missing("no episode is pending").hint("plan the next one: ocorl study ask STUDY")),
     };
     let bytes = shared.views.answer(&shared.index, &entry, "plan".into(), make).await?;
     Ok(attached(bytes, "application/json", "plan.json"))
@@ -248,7 +248,8 @@ fn sweep_view(entry: &Entry) -> Result<SweepView, Fault> {
     Ok(SweepView { id: entry.id.clone(), name: entry.name.clone(), ..view })
 }
 
-/// A document. Ours are plain structs and lists, which always have a text; what is not finite is null.
+/// A document as JSON bytes. The documents are plain structs and lists, whose serialization cannot fail; values that are not
+/// finite are `null`.
 pub(crate) fn text(document: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(document).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Every address there is, in one table: the router is made from it, the guard asks it, and a test goes through it.
+//! The table of all addresses. The router is built from it, the access control uses it, and a test visits every entry.
 
 use crate::{Shared, guard, reading, stream, writing};
 use axum::Router;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 /// One address.
 #[derive(Clone, Copy)]
 pub struct Route {
-    /// `{name}` stands for one part of the path, `{*name}` for all that follows.
+    /// Path pattern: `{name}` matches one segment, `{*name}` all that follow.
     pub pattern: &'static str,
-    /// Whether something is written: then it is asked with POST and a token, else with GET or HEAD.
+    /// Whether the route writes: it then takes POST with the token, otherwise GET or HEAD.
     pub writes: bool,
-    /// Kinds of contents that are accepted, where something is written.
+    /// Accepted content types of a route that writes.
     pub kinds: &'static [&'static str],
     handler: fn() -> MethodRouter<Arc<Shared>>,
 }
@@ -29,7 +29,7 @@ const fn write(
     Route { pattern, writes: true, kinds, handler }
 }
 
-/// All of them.
+/// All routes.
 pub const ROUTES: [Route; 15] = [
     read("/", || get(reading::page)),
     read("/assets/{*name}", || get(reading::asset)),
@@ -48,7 +48,7 @@ pub const ROUTES: [Route; 15] = [
     write("/api/study/{id}/note", &["application/json"], || post(writing::note)),
 ];
 
-/// The route of a path.
+/// The route of a path, if there is one.
 pub(crate) fn find(path: &str) -> Option<&'static Route> {
     ROUTES.iter().find(|route| fits(route.pattern, path))
 }
@@ -70,7 +70,7 @@ fn fits(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// The router, with the guard around everything.
+/// The router, with the access control around all routes.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {

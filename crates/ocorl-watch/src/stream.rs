@@ -1,8 +1,8 @@
-//! What happens, as it happens: server-sent events.
+//! Server-sent events: tells clients what has changed.
 //!
-//! One task looks for all clients, ten times a second, and only while somebody listens: at the files of studies that changed lately or are
-//! watched, at a part of the others, so that each has its turn within a second. What it finds goes to all through one queue of limited
-//! length; a client that does not read fast enough is dropped, and comes again.
+//! One task watches the files for all clients, ten times per second, and only while clients are connected. At each tick it checks
+//! the studies that changed recently or are displayed, and a part of the others, so that each study is checked once per second.
+//! Messages go to all clients through one bounded queue; a client that reads too slowly is disconnected and reconnects.
 
 use crate::Shared;
 use crate::fault::Fault;
@@ -23,38 +23,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast::{self, Receiver, Sender, error::RecvError};
 
-/// Clients at once.
+/// Largest number of connected clients.
 pub const MOST_CLIENTS: usize = 1024;
-/// When to come again, in seconds.
+/// Seconds after which a refused client should retry.
 const RETRY: u32 = 5;
-/// Messages that a client may lag behind.
+/// Number of messages that a client may lag behind.
 const QUEUE: usize = 256;
-/// How often is looked.
+/// Interval between checks.
 const TICK: Duration = Duration::from_millis(100);
-/// Ticks until every study had its turn.
+/// Number of ticks in which every study is checked once.
 const ROUND: usize = 10;
-/// A study is looked at every time for so long after a change.
+/// A study is checked at every tick for this long after a change.
 const HOT: Duration = Duration::from_secs(30);
-/// A sign of life for those in between.
+/// Interval between keep-alive comments, for proxies in between.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// Time for checking whole studies at each look.
+/// Time for verifying databases at each tick.
 const CHECKS: Duration = Duration::from_millis(5);
 
-/// Something for clients.
+/// A message for clients.
 #[derive(Clone)]
 struct Message {
-    /// Only for those who watch this study.
+    /// If set, only for clients that display this study.
     only: Option<Arc<str>>,
     text: Bytes,
 }
 
-/// Where messages go.
+/// The connected clients.
 pub(crate) struct Streams {
     sender: Sender<Message>,
     clients: AtomicUsize,
-    /// Studies that are watched, and by how many.
+    /// Displayed studies, and by how many clients.
     watched: Mutex<HashMap<Arc<str>, usize>>,
-    /// Whether the task that looks is running.
+    /// Whether the watching task is running.
     awake: Mutex<bool>,
 }
 
@@ -64,7 +64,7 @@ impl Streams {
         Streams { sender, clients: AtomicUsize::new(0), watched: Mutex::default(), awake: Mutex::new(false) }
     }
 
-    /// How many listen.
+    /// Number of connected clients.
     pub(crate) fn clients(&self) -> usize {
         self.clients.load(Ordering::Relaxed)
     }
@@ -74,7 +74,7 @@ impl Streams {
     }
 }
 
-/// A place among the clients, given back when the stream ends, however it ends.
+/// A client's place; it is released when its stream ends for any reason.
 struct Place {
     shared: Arc<Shared>,
     study: Option<Arc<str>>,
@@ -118,7 +118,7 @@ pub(crate) async fn events(
     wish: Result<Query<Wish>, QueryRejection>,
 ) -> Result<Response, Fault> {
     let Ok(Query(Wish { study })) = wish else {
-        return Err(Fault::malformed("'study' is the id of a study"));
+        return Err(Fault::malformed("'study' must be the id of a study"));
     };
     let entry = match study {
         Some(id) => Some(shared.find(&id, Kind::Study).await?),
@@ -126,10 +126,11 @@ pub(crate) async fn events(
     };
     let study: Option<Arc<str>> = entry.as_ref().map(|entry| entry.id.as_str().into());
     let Some(place) = Place::take(&shared, study) else {
-        return Err(Fault::later(format!("{MOST_CLIENTS} others listen already"), RETRY)
-            .hint("ask again from time to time instead"));
+        return Err(
+            Fault::later(format!("{MOST_CLIENTS} clients are connected already"), RETRY).hint("poll instead")
+        );
     };
-    // Heard from now on; what is now is said first, so that nothing falls between.
+    // Subscribed before the present state is sent, so that no message is lost in between.
     let receiver = shared.streams.sender.subscribe();
     awaken(&shared);
     let mut first = VecDeque::from([message("list", "{}")]);
@@ -158,7 +159,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// What is said next; none to who is too slow.
+    /// The next bytes for the client; `None` ends the stream of a client that is too slow.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(text) = self.first.pop_front() {
             return Some(text);
@@ -192,7 +193,7 @@ fn live_now(entry: &Entry) -> Bytes {
     message("live", &format!("{{\"id\":\"{}\",\"live\":{live}}}", entry.id))
 }
 
-/// Begins to look, unless somebody does already. Ends when nobody listens any more.
+/// Starts the watching task unless it is running. The task ends when no client is connected.
 fn awaken(shared: &Arc<Shared>) {
     let mut awake = shared.streams.awake.lock().unwrap_or_else(PoisonError::into_inner);
     if std::mem::replace(&mut *awake, true) {
@@ -218,7 +219,7 @@ fn awaken(shared: &Arc<Shared>) {
                 (watcher, found)
             });
             let Ok((back, found)) = looked.await else {
-                // What it remembered is gone; the next look begins anew.
+                // Its memory is lost; the next check starts from scratch.
                 watcher = Watcher::default();
                 continue;
             };
@@ -227,18 +228,18 @@ fn awaken(shared: &Arc<Shared>) {
                 shared.list.forget();
             }
             for message in found {
-                // Nobody there: nobody misses it.
+                // Without receivers the message is dropped.
                 let _ = shared.streams.sender.send(message);
             }
         }
     });
 }
 
-/// What was seen last.
+/// What the watching task saw last.
 #[derive(Default)]
 struct Watcher {
     seen: HashMap<String, Sight>,
-    /// Whether somebody has looked before.
+    /// Whether a first check has been made.
     begun: bool,
     round: usize,
 }
@@ -249,12 +250,12 @@ struct Sight {
     head: u64,
     running: bool,
     live: Option<(Duration, u64)>,
-    /// Until when it is looked at every time.
+    /// Until when this study is checked at every tick.
     hot: Option<Instant>,
 }
 
 impl Watcher {
-    /// Looks once; returns what is new.
+    /// Checks once; returns messages about changes.
     fn look(&mut self, index: &Arc<Index>, watched: &[Arc<str>]) -> Vec<Message> {
         let mut found = Vec::new();
         let mut list = index.walk() && self.begun;
@@ -279,7 +280,7 @@ impl Watcher {
         found
     }
 
-    /// Looks at one. Returns whether the list says something else of it now, beside its numbers.
+    /// Checks one study. Returns whether its list item changed beyond its numbers.
     fn look_at(&mut self, index: &Index, entry: &Entry, watched: bool, found: &mut Vec<Message>) -> bool {
         let before = self.seen.get(&entry.id).cloned();
         let mut sight = before.clone().unwrap_or_default();
@@ -300,7 +301,7 @@ impl Watcher {
             }
             list = before.running != sight.running;
         } else {
-            // Everything is new to who has just begun to look.
+            // At the first check everything is new; it does not count as a change.
             sight.hot = None;
         }
         if watched {

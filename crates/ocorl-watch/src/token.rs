@@ -1,22 +1,22 @@
-//! The token: who has it may write.
+//! The write token: a secret that every writing request must carry.
 
 use crate::WatchError;
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
-/// Bytes of a token that is made here: 128 bits.
+/// Size of a generated token in bytes: 128 bits.
 const BYTES: usize = 16;
-/// A token that somebody gives has at least so many characters.
+/// Smallest length of a token chosen by the user, in characters.
 const SHORTEST: usize = 32;
-/// And at most so many.
+/// Largest length of a token chosen by the user, in characters.
 const LONGEST: usize = 256;
 
-/// A secret that must come with everything that writes.
+/// A secret that every writing request must carry.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one, from the operating system's source of randomness.
+    /// A new token from the operating system's random number generator.
     pub fn new() -> Result<Self, WatchError> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).map_err(|error| WatchError::Random(error.to_string()))?;
@@ -27,7 +27,7 @@ impl Token {
         Ok(Token(text))
     }
 
-    /// One that somebody chose.
+    /// A token chosen by the user.
     pub fn given(text: &str) -> Result<Self, WatchError> {
         let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         if plain && (SHORTEST..=LONGEST).contains(&text.len()) {
@@ -37,12 +37,12 @@ impl Token {
         }
     }
 
-    /// The secret, for whoever started the server.
+    /// The secret, to be shown only to the user who started the server.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether `other` is the same. How long this takes tells nothing: digests are compared, all bytes of them.
+    /// Whether `other` equals the token, in constant time: all bytes of both digests are compared.
     pub(crate) fn is(&self, other: &[u8]) -> bool {
         let (ours, theirs) = (Sha256::digest(self.0.as_bytes()), Sha256::digest(other));
         let unlike = ours.iter().zip(theirs.iter()).fold(0, |unlike, (a, b)| unlike | (a ^ b));
@@ -50,7 +50,7 @@ impl Token {
     }
 }
 
-/// A secret is not for logs.
+/// Hides the secret, so that it cannot appear in logs.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
@@ -67,7 +67,7 @@ mod tests {
         let tokens: BTreeSet<String> = (0..1000).map(|_| Token::new().unwrap().0).collect();
         assert_eq!(tokens.len(), 1000);
         assert!(tokens.iter().all(|t| t.len() == 32 && t.bytes().all(|b| b.is_ascii_hexdigit())));
-        // Every digit takes every value: none of the bits is fixed.
+        // Every digit takes every value, so no bit is fixed.
         for place in 0..32 {
             let digits: BTreeSet<u8> = tokens.iter().map(|t| t.as_bytes()[place]).collect();
             assert_eq!(digits.len(), 16, "digit {place}");

@@ -1,5 +1,5 @@
-//! Studies that were looked at lately, and answers made of them: nothing is computed twice while a study stays the same, and never more than
-//! one thing at once, so that whoever learns beside us is not held up.
+//! Caches of open studies and of answers computed from them. Nothing is computed twice while a study is unchanged, and one
+//! computation runs at a time, so that a learning process on the same machine keeps its cores.
 
 use crate::fault::Fault;
 use crate::index::{Entry, Index};
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
-/// Studies that are kept open.
+/// Number of studies kept open.
 const MOST_STUDIES: usize = 8;
-/// Bytes of answers kept of each.
+/// Bytes of cached answers per study.
 const MOST_BYTES: usize = 8 << 20;
 
-/// Studies that were looked at lately.
+/// The cache of open studies.
 pub(crate) struct Views {
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
-    /// One thing at a time.
+    /// One computation at a time.
     work: Semaphore,
 }
 
@@ -31,7 +31,7 @@ struct Slot {
     open: tokio::sync::Mutex<Open>,
 }
 
-/// Answers made of a study as it was at a stamp.
+/// Answers computed from a study with this stamp.
 #[derive(Default)]
 struct Answers {
     stamp: Stamp,
@@ -39,7 +39,7 @@ struct Answers {
     made: HashMap<String, Bytes>,
 }
 
-/// A study as it was at a stamp.
+/// An open study with this stamp.
 #[derive(Default)]
 struct Open {
     stamp: Stamp,
@@ -51,7 +51,7 @@ impl Views {
         Views { slots: Mutex::default(), clock: AtomicU64::new(0), work: Semaphore::new(1) }
     }
 
-    /// The slot of a study; the one used longest ago makes room.
+    /// The cache slot of a study; the least recently used one is evicted.
     fn slot(&self, id: &str) -> Arc<Slot> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if !slots.contains_key(id) && slots.len() >= MOST_STUDIES {
@@ -65,7 +65,7 @@ impl Views {
         slot
     }
 
-    /// What `make` makes of the study, or made of it before under the name `what`.
+    /// The answer that `make` computes from the study, or the cached one with the name `what`.
     pub(crate) async fn answer(
         &self,
         index: &Arc<Index>,
@@ -78,7 +78,7 @@ impl Views {
             return Ok(made);
         }
         let view = self.open(&slot, index, entry).await?;
-        // Whoever waited for the same finds it made.
+        // A request that waited finds the answer made by another one.
         if let Some(made) = slot.made(view.stamp, &what) {
             return Ok(made);
         }
@@ -89,7 +89,7 @@ impl Views {
         Ok(made)
     }
 
-    /// The study as it is now.
+    /// The study in its present state.
     pub(crate) async fn view(
         &self,
         index: &Arc<Index>,
@@ -101,7 +101,7 @@ impl Views {
 
     async fn open(&self, slot: &Slot, index: &Arc<Index>, entry: &Arc<Entry>) -> Result<Viewed, Fault> {
         let mut open = slot.open.lock().await;
-        // Before the study is read: a change in between is seen the next time.
+        // Taken before the study is read: a change in between is seen next time.
         let stamp = Stamp::of(&entry.file());
         if let Some(view) = open.view.clone().filter(|_| open.stamp == stamp) {
             return Ok(Viewed { stamp, view });
@@ -110,19 +110,19 @@ impl Views {
         let view = self
             .run(move || {
                 if !index.holds(&entry.folder) {
-                    return Err(Fault::missing("there is no such study any more"));
+                    return Err(Fault::missing("this study no longer exists"));
                 }
                 Ok(StudyView::open(&entry.folder)?)
             })
             .await??;
         let view = Arc::new(Mutex::new(view));
-        // One that was written just now may have been written again since, which the stamp would not tell.
+        // A file modified just now may change again without a change of its stamp.
         let stamp = if settled { stamp } else { Stamp::default() };
         (open.stamp, open.view) = (stamp, Some(view.clone()));
         Ok(Viewed { stamp, view })
     }
 
-    /// Does work of the processor away from the streams.
+    /// Runs CPU-bound work away from the event streams.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -132,7 +132,7 @@ impl Views {
     }
 }
 
-/// A study as it was at a stamp.
+/// An open study with its stamp.
 struct Viewed {
     stamp: Stamp,
     view: Arc<Mutex<StudyView>>,
@@ -156,8 +156,8 @@ impl Slot {
     }
 }
 
-/// Somebody's code panicked.
+/// The error for a panic in a computation.
 pub(crate) fn broken() -> Fault {
-    Fault::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be made")
-        .detail("cause", "a fault in ocorl")
+    Fault::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be computed")
+        .detail("cause", "an internal error of ocorl")
 }

@@ -1,5 +1,5 @@
-//! The three things that can be written: measurements, that an episode failed, a note. Each is what the commands `ocorl study tell`,
-//! `fail` and so on do; who has the study open for writing is not disturbed.
+//! The three requests that write: measurements of an episode, failure of an episode, a note. They do the same as the commands
+//! `ocorl study tell`, `ocorl study fail` and `ocorl study note`, and refuse while another process writes to the study.
 
 use crate::Shared;
 use crate::fault::{BadRow, Fault};
@@ -13,25 +13,25 @@ use axum::response::Response;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use ocorl_study::measured::{Columns, Measured};
-use ocorl_study::mistake::Mistake;
 use ocorl_study::store::Access;
 use ocorl_study::study::{Study, StudyError, Telling};
+use ocorl_study::user_error::UserError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Largest file of measurements.
+/// Largest file of measurements in bytes.
 pub const MOST_BYTES: usize = 16 << 20;
-/// Longest reason or note, in bytes of its document.
-const MOST_WORDS: usize = 64 << 10;
-/// Everything must have come after this long.
+/// Largest reason or note, in bytes of its JSON document.
+const MOST_DOCUMENT: usize = 64 << 10;
+/// Time within which a request body must arrive.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Mistakes of a file that are listed.
+/// Largest number of errors of a file that are listed.
 const MOST_ROWS: usize = 20;
-/// What a file of measurements is called in messages.
+/// Names of uploaded measurements in messages.
 const CSV: &str = "measured.csv";
 const JSON: &str = "measured.json";
-/// Where measurements come from that are told here.
+/// Source that is stored with measurements uploaded here.
 const SOURCE: &str = "dashboard";
 
 type Answer = Result<Response, Fault>;
@@ -68,9 +68,7 @@ pub(crate) async fn measured(
     let name = if kind.starts_with("text/csv") { CSV } else { JSON };
     let bytes = whole(body, MOST_BYTES).await?;
     let Ok(contents) = String::from_utf8(bytes.to_vec()) else {
-        return Err(Mistake::new("the file is not text in UTF-8")
-            .detail("note", "nothing was stored")
-            .into());
+        return Err(UserError::new("the file is not UTF-8 text").detail("note", "nothing was stored").into());
     };
     let receipt = written(&shared, entry, move |study| tell(study, &contents, name, how)).await?;
     Ok(json(text(&receipt).into()))
@@ -78,24 +76,24 @@ pub(crate) async fn measured(
 
 fn tell(study: &mut Study, contents: &str, name: &str, how: Telling) -> Result<Receipt, Fault> {
     let columns = study.columns();
-    let measured = Measured::parse(contents, name, &columns).map_err(|mistake| {
-        let rows = mistakes(contents, name, &columns, &mistake);
-        Fault { rows: Some(rows), ..mistake.into() }
+    let measured = Measured::parse(contents, name, &columns).map_err(|error| {
+        let rows = faulty_rows(contents, name, &columns, &error);
+        Fault { rows: Some(rows), ..error.into() }
     })?;
     let receipt = study.tell(None, measured, SOURCE, how).map_err(|error| match error {
-        StudyError::Refused(mistake) => {
-            let row = refused_row(contents, name, &columns, &mistake);
-            Fault { rows: Some(row.into_iter().collect()), ..mistake.into() }
+        StudyError::Refused(error) => {
+            let row = refused_row(contents, name, &columns, &error);
+            Fault { rows: Some(row.into_iter().collect()), ..error.into() }
         }
         other => other.into(),
     })?;
     let mut notes = receipt.notes;
-    // It is stored: whatever is said of it now is only said.
+    // The data are stored; a failure of this check must not report otherwise.
     if let Ok(Some(strange)) = study.strange(receipt.episode)
         && strange.far > 0
     {
         notes.push(format!(
-            "{} of {} points are more than 6 sigma from the model; are the units right?",
+            "{} of {} points have a residual above 6 σ; are the units right?",
             strange.far, strange.of
         ));
     }
@@ -103,21 +101,21 @@ fn tell(study: &mut Study, contents: &str, name: &str, how: Telling) -> Result<R
     Ok(Receipt { episode: receipt.episode, stored, known, notes, closed })
 }
 
-/// All lines of a table that are refused, as far as each can be read without the others.
-fn mistakes(contents: &str, name: &str, columns: &Columns, first: &Mistake) -> Vec<BadRow> {
+/// All faulty lines of a table, as far as each can be parsed without the others.
+fn faulty_rows(contents: &str, name: &str, columns: &Columns, first: &UserError) -> Vec<BadRow> {
     let mut rows: Vec<BadRow> = at(first).into_iter().collect();
     let mut lines: Vec<&str> = contents.lines().collect();
-    // In the place of a bad line stands one without values, so that the others keep their numbers.
+    // A faulty line is replaced by one without values, so that the others keep their line numbers.
     let header = lines.iter().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     let header = header.copied().unwrap_or_default();
     let separator = [';', '\t'].into_iter().find(|c| header.contains(*c)).unwrap_or(',');
     let blank: String = header.chars().filter(|c| *c == separator).collect();
-    // A header that is wrong makes every line wrong.
+    // A wrong header makes every line wrong, so it is reported alone.
     while let Some(last) = rows.last().filter(|row| row.line > 1 && rows.len() < MOST_ROWS) {
         let Some(line) = lines.get_mut(last.line - 1).filter(|line| **line != blank) else { break };
         *line = &blank;
         match Measured::parse(&lines.join("\n"), name, columns) {
-            Err(mistake) => match at(&mistake) {
+            Err(error) => match at(&error) {
                 Some(row) => rows.push(row),
                 None => break,
             },
@@ -129,31 +127,31 @@ fn mistakes(contents: &str, name: &str, columns: &Columns, first: &Mistake) -> V
 }
 
 /// The line of the measurement that the study refused.
-fn refused_row(contents: &str, name: &str, columns: &Columns, mistake: &Mistake) -> Option<BadRow> {
-    let number: usize = mistake.message.strip_prefix("measurement ")?.split(' ').next()?.parse().ok()?;
+fn refused_row(contents: &str, name: &str, columns: &Columns, error: &UserError) -> Option<BadRow> {
+    let number: usize = error.message.strip_prefix("measurement ")?.split(' ').next()?.parse().ok()?;
     if name != CSV {
         return None;
     }
-    // The first line up to which there are so many measurements.
+    // The end of the first line at which the text contains that many measurements.
     let ends: Vec<usize> = contents.match_indices('\n').map(|(i, _)| i + 1).chain([contents.len()]).collect();
     let rows = |end: usize| Measured::parse(&contents[..end], name, columns).map_or(0, |m| m.rows.len());
     let line = ends.partition_point(|&end| rows(end) < number) + 1;
-    Some(BadRow { line, column: None, message: cause(&mistake.message) })
+    Some(BadRow { line, column: None, message: cause(&error.message) })
 }
 
-/// The place of a mistake that has one.
-fn at(mistake: &Mistake) -> Option<BadRow> {
-    let (_, place) = mistake.details.iter().find(|(label, _)| *label == "place")?;
+/// The line and column that an error message names.
+fn at(error: &UserError) -> Option<BadRow> {
+    let (_, place) = error.details.iter().find(|(label, _)| *label == "place")?;
     let number = |word: &str| -> Option<usize> {
         let digits = place.split_once(word)?.1;
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         digits[..end].parse().ok()
     };
     let (line, column) = (number(", line ")?, number(", column "));
-    Some(BadRow { line, column, message: cause(&mistake.message) })
+    Some(BadRow { line, column, message: cause(&error.message) })
 }
 
-/// Why, without the number of the row: the line is said beside it.
+/// The cause without the row number, which is shown beside it.
 fn cause(message: &str) -> String {
     message.split_once(" refused: ").map_or(message, |(_, cause)| cause).into()
 }
@@ -183,7 +181,7 @@ pub(crate) async fn note(State(shared): At, Path(id): Path<String>, body: Body) 
     let entry = shared.find(&id, Kind::Study).await?;
     let Note { text: words } = document(body).await?;
     if words.trim().is_empty() {
-        return Err(Mistake::new("the note is empty").detail("note", "nothing was stored").into());
+        return Err(UserError::new("the note is empty").detail("note", "nothing was stored").into());
     }
     let notes = written(&shared, entry, move |study| {
         study.note(&words)?;
@@ -192,7 +190,7 @@ pub(crate) async fn note(State(shared): At, Path(id): Path<String>, body: Body) 
     Ok(json(text(&serde_json::json!({ "notes": notes.await? })).into()))
 }
 
-/// Opens the study as the only one who writes, and writes.
+/// Opens the study for writing and runs `write`.
 async fn written<T: Send + 'static>(
     shared: &Arc<Shared>,
     entry: Arc<Entry>,
@@ -209,22 +207,22 @@ async fn written<T: Send + 'static>(
     done
 }
 
-/// A small document.
+/// Parses a small JSON document.
 async fn document<T: for<'a> Deserialize<'a>>(body: Body) -> Result<T, Fault> {
-    let bytes = whole(body, MOST_WORDS).await?;
+    let bytes = whole(body, MOST_DOCUMENT).await?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        Fault::malformed("the document cannot be read")
+        Fault::malformed("the JSON document cannot be parsed")
             .detail("cause", error.to_string())
             .detail("note", "nothing was stored")
     })
 }
 
-/// All of a body, if it is not too long and does not take too long.
+/// The whole body, if it is neither too long nor too slow.
 async fn whole(body: Body, most: usize) -> Result<Bytes, Fault> {
     let large = || {
-        Fault::new(StatusCode::PAYLOAD_TOO_LARGE, format!("more than {most} bytes are not accepted"))
+        Fault::new(StatusCode::PAYLOAD_TOO_LARGE, format!("at most {most} bytes are accepted"))
             .detail("note", "nothing was stored")
-            .hint("larger files: ocorl study tell STUDY FILE")
+            .hint("for larger files: ocorl study tell STUDY FILE")
     };
     if body.size_hint().lower() > most as u64 {
         return Err(large());
@@ -251,23 +249,23 @@ mod tests {
     #[test]
     fn every_bad_line_is_named_with_its_cell() {
         let contents = "# made by hand\nt,x,u\n0,1,2\n1,a,2\n2,3,4\n3,1,nan\n4,1\n";
-        let mistake = Measured::parse(contents, "measured.csv", &columns()).unwrap_err();
-        let rows = mistakes(contents, "measured.csv", &columns(), &mistake);
+        let error = Measured::parse(contents, "measured.csv", &columns()).unwrap_err();
+        let rows = faulty_rows(contents, "measured.csv", &columns(), &error);
         let places: Vec<_> = rows.iter().map(|row| (row.line, row.column)).collect();
         assert_eq!(places, [(4, Some(2)), (6, Some(3)), (7, Some(3))], "{rows:?}");
         assert_eq!(rows[0].message, "'x' is 'a', not a number");
-        // A header that cannot be read is one mistake.
+        // A header that cannot be parsed is a single error.
         let contents = "t,x\n0,1\n";
-        let mistake = Measured::parse(contents, "measured.csv", &columns()).unwrap_err();
-        assert_eq!(mistakes(contents, "measured.csv", &columns(), &mistake).len(), 1);
+        let error = Measured::parse(contents, "measured.csv", &columns()).unwrap_err();
+        assert_eq!(faulty_rows(contents, "measured.csv", &columns(), &error).len(), 1);
     }
 
     #[test]
     fn the_line_of_a_refused_measurement_is_found() {
         let contents = "t,x,u\n# break\n0,1,2\n,,\n1,1,2\n2,900,2\n3,1,2";
         for (number, line) in [(1, 3), (2, 5), (3, 6), (4, 7)] {
-            let mistake = Mistake::new(format!("measurement {number} of 4 refused: too far"));
-            let row = refused_row(contents, "measured.csv", &columns(), &mistake).unwrap();
+            let error = UserError::new(format!("measurement {number} of 4 refused: too far"));
+            let row = refused_row(contents, "measured.csv", &columns(), &error).unwrap();
             assert_eq!((row.line, row.message.as_str()), (line, "too far"));
         }
     }

@@ -5,14 +5,14 @@
 //!
 //! `cargo bench -p ocorl --bench calibration -- [EPISODES [SEEDS]]`
 
-#[path = "../tests/common/episodes.rs"]
+#[path = "../tests/it/common/episodes.rs"]
 mod episodes;
 
 use cpu_time::ProcessTime;
 use episodes::{Data, Outputs, beside_truth, coverage, judge, pool};
-use ocorl::model::confidence::Judged;
+use ocorl::model::confidence::HeldOutPrediction;
 use ocorl::model::{Note, StatisticalModel, Status};
-use ocorl::system::Benchmark;
+use ocorl::system::{Benchmark, KnownSystem};
 use std::io::Write;
 
 const LEVELS: [f64; 5] = [0.5, 0.8, 0.9, 0.95, 0.99];
@@ -31,7 +31,7 @@ struct Trial {
     cpu_ms: f64,
 }
 
-fn trial(b: &Benchmark, episodes: usize, seed: usize) -> Trial {
+fn trial(b: &KnownSystem, episodes: usize, seed: usize) -> Trial {
     let data = Data::new(b, episodes, seed);
     let mut model = data.model(b);
     let start = ProcessTime::now();
@@ -68,7 +68,7 @@ fn main() -> std::io::Result<()> {
     )?;
     for b in Benchmark::of_the_paper() {
         let trials: Vec<Trial> = (0..seeds).map(|seed| trial(&b, episodes, seed)).collect();
-        let points = episodes * b.settings.measurements * 7 / 10;
+        let points = episodes * b.paper().expect("a benchmark").measurements * 7 / 10;
         for (place, name) in ["same episodes", "other episodes"].into_iter().enumerate() {
             let bands = |of: fn(&Trial) -> Vec<f64>| bands(&trials, place, of);
             let (default, calibrated) =
@@ -85,7 +85,7 @@ fn main() -> std::io::Result<()> {
 /// Shares at all levels | standard error at 95 % | least and greatest share of an output at 95 % | share of f at 95 %.
 fn bands(trials: &[Trial], place: usize, beta: fn(&Trial) -> Vec<f64>) -> String {
     let of_trial = |t: &Trial| pool(&t.places[place], &beta(t));
-    let all: Vec<Judged> = trials.iter().flat_map(of_trial).collect();
+    let all: Vec<HeldOutPrediction> = trials.iter().flat_map(of_trial).collect();
     let shares = LEVELS.map(|level| format!("{:.1}", 100.0 * coverage(&all, level))).join(" / ");
     let each: Vec<f64> = trials.iter().map(|t| 100.0 * coverage(&of_trial(t), 0.95)).collect();
     let (n, mean) = (each.len() as f64, each.iter().sum::<f64>() / each.len() as f64);
@@ -97,7 +97,8 @@ fn bands(trials: &[Trial], place: usize, beta: fn(&Trial) -> Vec<f64>) -> String
     let outputs: Vec<f64> = (0..trials[0].calibrated.len()).map(output).collect();
     let least = outputs.iter().fold(f64::INFINITY, |a, b| a.min(*b));
     let greatest = outputs.iter().fold(0.0, |a: f64, b| a.max(*b));
-    let truth: Vec<Judged> = trials.iter().flat_map(|t| pool(&t.truths[place], &beta(t))).collect();
+    let truth: Vec<HeldOutPrediction> =
+        trials.iter().flat_map(|t| pool(&t.truths[place], &beta(t))).collect();
     format!("{shares} | {error:.1} | {least:.1}–{greatest:.1} | {:.1}", 100.0 * coverage(&truth, 0.95))
 }
 
@@ -105,9 +106,10 @@ fn bands(trials: &[Trial], place: usize, beta: fn(&Trial) -> Vec<f64>) -> String
 fn errors(trials: &[Trial], place: usize) -> (f64, f64) {
     let outputs = trials[0].calibrated.len();
     let of_output = |j: usize| {
-        let own: Vec<&Judged> = trials.iter().flat_map(|t| &t.places[place][j]).collect();
-        let average =
-            |value: &dyn Fn(&Judged) -> f64| own.iter().map(|j| value(j)).sum::<f64>() / own.len() as f64;
+        let own: Vec<&HeldOutPrediction> = trials.iter().flat_map(|t| &t.places[place][j]).collect();
+        let average = |value: &dyn Fn(&HeldOutPrediction) -> f64| {
+            own.iter().map(|j| value(j)).sum::<f64>() / own.len() as f64
+        };
         let mean = average(&|j| j.measured);
         let spread = average(&|j| (j.measured - mean).powi(2)).sqrt();
         (average(&|j| (j.measured - j.mean).powi(2)).sqrt() / spread, average(&|j| j.noise_std) / spread)

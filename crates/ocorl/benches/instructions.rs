@@ -3,22 +3,27 @@
 //! `cargo xtask gate` compares the counts with `tests/golden/instructions.toml`; they do not depend on how busy the
 //! machine is, so they can gate a change where times cannot.
 
+use ocorl::explore::Exploration;
 use ocorl::linalg::Points;
 use ocorl::measurements::Measurements;
 use ocorl::model::{GaussianProcess, Posterior, Query, Settings, StatisticalModel};
-use ocorl::plan::{self, Guess, Ilqr, Problem, Transcription, uniform_grid};
+use ocorl::plan::{self, ForwardPass, Guess, Ilqr, Problem, Transcription, uniform_grid};
 use ocorl::random::Stream;
+use ocorl::real::Real;
 use ocorl::simulate::{Experiment, Integrator, Law, Simulator};
-use ocorl::system::Benchmark;
+use ocorl::system::{Benchmark, Bounds, ExactJacobian, QuadraticCost, VectorField};
 use std::hint::black_box;
 use std::io::Write;
+use std::sync::Arc;
 
-const CASES: [&str; 9] = [
+const CASES: [&str; 11] = [
     "plan-pendulum-euler",
     "plan-cart-pole-euler",
     "plan-quadrotor-3d-euler",
     "plan-pendulum-rk4",
     "plan-quadrotor-3d-rk4",
+    "plan-cart-pole-optimistic",
+    "plan-wide-rk4",
     "simulate-pendulum",
     "model-mean-jacobian",
     "model-all",
@@ -43,6 +48,8 @@ fn run(case: &str, count: usize) {
         "model-mean-jacobian" => return ask(Query::MeanJacobian, count),
         "model-all" => return ask(Query::All, count),
         "model-train" => return train(count),
+        "plan-cart-pole-optimistic" => return solve_optimistic(count),
+        "plan-wide-rk4" => return solve_wide(count),
         _ => {}
     }
     let name = case.trim_start_matches("plan-");
@@ -65,6 +72,56 @@ fn solve(system: &str, integrator: Integrator, count: usize) {
     for _ in 0..count {
         let guess = Guess { controls: &controls, states: None };
         black_box(ilqr.solve(f.as_mut(), &problem, guess)).expect("a finite plan");
+    }
+}
+
+/// Ten iterations on 50 intervals of the optimistic cart pole, whose shape is (4, 1 + 4), with 40 measurements.
+fn solve_optimistic(count: usize) {
+    let b = Benchmark::find("cart-pole").expect("a benchmark's name");
+    let model: Arc<dyn StatisticalModel> = Arc::new(model(40));
+    let posed = Exploration::Optimistic.planning_problem(&model, &b.task, 0.0, Stream::root(0));
+    let times = uniform_grid(b.task.horizon, 50);
+    let problem = Problem {
+        cost: posed.cost.as_ref(),
+        control_bounds: &posed.bounds,
+        transcription: Transcription::single(Integrator::Rk4),
+        ..Problem::of(&b.task, &times)
+    };
+    let settings =
+        plan::Settings { max_iterations: 10, forward: ForwardPass::Batch, ..plan::Settings::default() };
+    let (mut f, mut ilqr) = (posed.dynamics(), Ilqr::new(settings));
+    let controls = [0.0; 250];
+    for _ in 0..count {
+        let guess = Guess { controls: &controls, states: None };
+        black_box(ilqr.solve(f.as_mut(), &problem, guess)).expect("a finite plan");
+    }
+}
+
+/// Ten iterations on 100 intervals of a chain of five integrators with three controls: a shape that no list has.
+fn solve_wide(count: usize) {
+    struct Chain;
+    impl VectorField<5, 3> for Chain {
+        #[inline(always)]
+        fn derivative<R: Real>(&self, x: [R; 5], u: [R; 3]) -> [R; 5] {
+            [x[1], x[2] + u[0], x[3].sin(), x[4] + u[1], x[0].sin() + u[2]]
+        }
+    }
+    let (times, free) = (uniform_grid(2.0, 100), Bounds::none(3));
+    let cost = QuadraticCost::new([1.0; 5], [0.1; 3]);
+    let problem = Problem {
+        cost: &cost,
+        initial_state: &[1.0, -1.0, 0.5, 0.0, 1.0],
+        times: &times,
+        control_bounds: &free,
+        state_bounds: None,
+        rate_limit: None,
+        transcription: Transcription::single(Integrator::Rk4),
+    };
+    let (mut f, mut ilqr) =
+        (ExactJacobian(Chain), Ilqr::new(plan::Settings { max_iterations: 10, ..plan::Settings::default() }));
+    for _ in 0..count {
+        let guess = Guess { controls: &[0.0; 300], states: None };
+        black_box(ilqr.solve(&mut f, &problem, guess)).expect("a finite plan");
     }
 }
 

@@ -5,15 +5,15 @@
 //! close in the end, as the measurements of a study do.
 
 use cpu_time::ProcessTime;
-use ocorl::explore::{Exploration, Imagined, MeanModel};
+use ocorl::explore::{Exploration, MeanModel, PlanningProblem};
 use ocorl::linalg::{Linearization, Points};
 use ocorl::measurements::Measurements;
 use ocorl::model::{GaussianProcess, Settings as ModelSettings, StatisticalModel};
 use ocorl::plan::{ForwardPass, Ilqr, Plan, Problem, Settings, Start, Transcription, best_of, uniform_grid};
 use ocorl::random::Stream;
 use ocorl::simulate::{Integrator, Policy};
-use ocorl::system::{Benchmark, Dims, Dynamics};
-use ocorl::track::{LadderSettings, MpcSettings, Reference, mpc};
+use ocorl::system::{Benchmark, Dims, Dynamics, KnownSystem};
+use ocorl::track::{FallbackSettings, MpcSettings, Reference, mpc};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -40,8 +40,10 @@ fn main() -> std::io::Result<()> {
         let transcription = Transcription::single(integrator);
         let truth = true_plan(&b, intervals, transcription);
         let model: Arc<dyn StatisticalModel> = Arc::new(learned(&b, &truth, n));
-        let imagine = |explore: Exploration| explore.imagine(&model, &b.task, 0.0, Stream::root(0));
-        let (mean, optimistic) = (imagine(Exploration::Mean), imagine(Exploration::Optimistic));
+        let planning_problem =
+            |explore: Exploration| explore.planning_problem(&model, &b.task, 0.0, Stream::root(0));
+        let (mean, optimistic) =
+            (planning_problem(Exploration::Mean), planning_problem(Exploration::Optimistic));
         let near = Start { controls: truth.controls.clone(), states: None };
         let (best, ..) = search(&b, &mean, &near, intervals, transcription, ForwardPass::Rollout);
         let extra = b.dims().state;
@@ -74,7 +76,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-fn true_plan(b: &Benchmark, intervals: usize, transcription: Transcription) -> Plan {
+fn true_plan(b: &KnownSystem, intervals: usize, transcription: Transcription) -> Plan {
     let times = uniform_grid(b.task.horizon, intervals);
     let problem = Problem { transcription, ..Problem::of(&b.task, &times) };
     let mut rng = Stream::root(1).rng();
@@ -84,7 +86,7 @@ fn true_plan(b: &Benchmark, intervals: usize, transcription: Transcription) -> P
 }
 
 /// A trained model of `n` measurements around `plan`: ±30 % of the range of each coordinate at first, ±2 % in the end.
-fn learned(b: &Benchmark, plan: &Plan, n: usize) -> GaussianProcess {
+fn learned(b: &KnownSystem, plan: &Plan, n: usize) -> GaussianProcess {
     let (dims, mut f, mut rng) = (b.dims(), b.dynamics(), Stream::root(2).rng());
     let point = |k: usize| [plan.states.at(k), plan.controls.at(k)].concat();
     let intervals = plan.controls.len();
@@ -141,8 +143,8 @@ impl Dynamics for Counted {
 }
 
 fn search(
-    b: &Benchmark,
-    imagined: &Imagined,
+    b: &KnownSystem,
+    imagined: &PlanningProblem,
     start: &Start,
     intervals: usize,
     transcription: Transcription,
@@ -154,6 +156,7 @@ fn search(
         initial_state: &b.task.initial_state,
         times: &times,
         control_bounds: &imagined.bounds,
+        rate_limit: None,
         state_bounds: Some(&b.task.state_bounds),
         transcription,
     };
@@ -181,18 +184,18 @@ fn widened(plan: &Plan, extra: usize) -> Start {
 
 /// Least CPU time in ms of an update of the tracking controller on the mean model, from a state beside the plan.
 fn tracking(
-    b: &Benchmark,
+    b: &KnownSystem,
     model: &Arc<dyn StatisticalModel>,
     plan: Plan,
     transcription: Transcription,
 ) -> f64 {
     let (states, times) = (plan.states.clone(), plan.times.clone());
     let reference = Reference::new(plan, &mut MeanModel::new(model.clone()), &b.task.angles);
-    let mut settings = MpcSettings::new(b.dims(), b.settings.tracking_horizon);
+    let mut settings = MpcSettings::new(b.dims(), b.paper().expect("a benchmark").tracking_horizon);
     settings.nodes = Some(50);
     settings.transcription = transcription;
     let dynamics = Box::new(MeanModel::new(model.clone()));
-    let mut policy = mpc(reference, dynamics, settings, LadderSettings::of(&b.task));
+    let mut policy = mpc(reference, dynamics, settings, &FallbackSettings::of(&b.task));
     let mut least = f64::INFINITY;
     for k in 0..times.len() / 2 {
         let state: Vec<f64> = states.at(k).iter().map(|x| x + 0.01).collect();

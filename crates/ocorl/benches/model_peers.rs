@@ -5,7 +5,7 @@
 //!
 //! `cargo bench -p ocorl --bench model_peers [TASK]`, or `python3 studies/peers/gp.py` beside the peers.
 
-#[path = "../tests/common/cart_pole_data.rs"]
+#[path = "../tests/it/common/cart_pole_data.rs"]
 mod cart_pole_data;
 
 use cart_pole_data::{DIMS, measurements, rows, spreads, test_points};

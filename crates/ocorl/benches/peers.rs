@@ -56,6 +56,7 @@ fn plan(name: &str, control: &[f64]) -> String {
         initial_state: &benchmark.task.initial_state,
         times: &times,
         control_bounds: &bounds,
+        rate_limit: None,
         state_bounds: None,
         transcription: Transcription::single(Integrator::Euler),
     };

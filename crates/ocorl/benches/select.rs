@@ -11,7 +11,7 @@ use ocorl::model::{GaussianProcess, Settings, StatisticalModel};
 use ocorl::random::Stream;
 use ocorl::select::{FirstPick, greedy_max_determinant, greedy_max_distance};
 use ocorl::simulate::{Experiment, Law, Simulator};
-use ocorl::system::Benchmark;
+use ocorl::system::{Benchmark, KnownSystem};
 use std::hint::black_box;
 use std::io::Write;
 
@@ -24,13 +24,18 @@ fn main() -> std::io::Result<()> {
     let (model, z) = set_up();
     let z = Points::new(&z, 3);
     // What both criteria begin with: all variances, and the halves of the columns.
-    let variances = times(|| _ = black_box(model.joint(z).variance(0)[0]));
+    let variances = times(|| _ = black_box(model.covariance_columns(z).variance(0)[0]));
     let determinant = times(|| {
-        let picks = greedy_max_determinant(&mut *model.joint(z), &[1e-4; 2], COUNT);
+        let picks = greedy_max_determinant(&mut *model.covariance_columns(z), &[1e-4; 2], COUNT);
         assert_eq!(black_box(picks).len(), COUNT);
     });
     let distance = times(|| {
-        let picks = greedy_max_distance(&mut *model.joint(z), &[1.0; 2], FirstPick::LargestVariance, COUNT);
+        let picks = greedy_max_distance(
+            &mut *model.covariance_columns(z),
+            &[1.0; 2],
+            FirstPick::LargestVariance,
+            COUNT,
+        );
         assert_eq!(black_box(picks).len(), COUNT);
     });
     let mut out = std::io::stdout().lock();
@@ -45,7 +50,7 @@ fn main() -> std::io::Result<()> {
 }
 
 /// States and controls of the pendulum under a torque of two sines, at equidistant times.
-fn trajectory(b: &Benchmark, phase: f64, count: usize) -> Vec<f64> {
+fn trajectory(b: &KnownSystem, phase: f64, count: usize) -> Vec<f64> {
     let torque = |t: f64| 1.5 * (1.3 * t + phase).sin() + (2.9 * t + 2.0 * phase).sin();
     let mut law = Law(|t: f64, _: &[f64], u: &mut [f64]| u[0] = torque(t));
     let experiment = Experiment { state_bounds: None, ..Experiment::of(&b.task) };

@@ -5,8 +5,10 @@
 use divan::{Bencher, black_box};
 use ocorl::plan::{Guess, Ilqr, Plan, Problem, Settings, Start, Transcription, uniform_grid};
 use ocorl::simulate::{Experiment, Integrator, Law, Simulator};
-use ocorl::system::Benchmark;
-use ocorl::track::{Feedback, LadderSettings, MpcSettings, MpcSolver, Reference, Segment, Solver};
+use ocorl::system::{Benchmark, KnownSystem};
+use ocorl::track::{
+    FallbackSettings, Feedback, MpcSettings, MpcSolver, Reference, Segment, SolveRequest, Solver,
+};
 
 const SYSTEMS: [&str; 5] = ["pendulum", "cart-pole", "furuta-pendulum", "quadrotor-2d", "quadrotor-3d"];
 
@@ -14,11 +16,11 @@ fn main() {
     divan::main();
 }
 
-fn benchmark(name: &str) -> Benchmark {
+fn benchmark(name: &str) -> KnownSystem {
     Benchmark::find(name).expect("a benchmark's name")
 }
 
-fn problem<'a>(b: &'a Benchmark, times: &'a [f64], integrator: Integrator) -> Problem<'a> {
+fn problem<'a>(b: &'a KnownSystem, times: &'a [f64], integrator: Integrator) -> Problem<'a> {
     Problem { transcription: Transcription::single(integrator), ..Problem::of(&b.task, times) }
 }
 
@@ -51,7 +53,7 @@ fn solve(bencher: Bencher<'_, '_>, name: &str) {
     bencher.bench_local(|| black_box(plan(&b, 100)));
 }
 
-fn plan(b: &Benchmark, intervals: usize) -> Plan {
+fn plan(b: &KnownSystem, intervals: usize) -> Plan {
     let times = uniform_grid(b.task.horizon, intervals);
     let start = Start::constant(&b.task.safe_control, intervals);
     Ilqr::default()
@@ -64,7 +66,7 @@ fn plan(b: &Benchmark, intervals: usize) -> Plan {
 fn simulated_second(bencher: Bencher<'_, '_>, name: &str) {
     let b = benchmark(name);
     let reference = Reference::new(plan(&b, 100), b.dynamics().as_mut(), &b.task.angles);
-    let mut policy = Feedback::new(reference, LadderSettings::of(&b.task));
+    let mut policy = Feedback::new(reference, &FallbackSettings::of(&b.task));
     let (mut f, experiment) = (b.dynamics(), Experiment { end: 1.0, ..Experiment::of(&b.task) });
     bencher.bench_local(|| black_box(Simulator::new(1e-8).run(f.as_mut(), &mut policy, &experiment)));
 }
@@ -86,8 +88,12 @@ fn mpc_update(bencher: Bencher<'_, '_>, name: &str) {
     let plan = plan(&b, 100);
     let state: Vec<f64> = b.task.initial_state.iter().map(|x| x + 0.01).collect();
     let reference = Reference::new(plan, b.dynamics().as_mut(), &b.task.angles);
-    let settings = MpcSettings::new(b.dims(), b.settings.tracking_horizon);
+    let settings = MpcSettings::new(b.dims(), b.paper().expect("a benchmark").tracking_horizon);
     let mut solver = MpcSolver::new(b.dynamics(), settings, b.task.control_bounds.clone());
     let mut segment = Segment::default();
-    bencher.bench_local(|| solver.solve(&reference, 0.0, black_box(&state), None, &mut segment));
+    let applied = &b.task.safe_control;
+    bencher.bench_local(|| {
+        let request = SolveRequest { time: 0.0, state: black_box(&state), applied, previous: None };
+        solver.solve(&reference, &request, &mut segment)
+    });
 }

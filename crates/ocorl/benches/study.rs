@@ -15,7 +15,7 @@ const PARTS: [&str; 4] = ["plan", "run", "learn", "judge"];
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
     let b = Benchmark::find(&arguments.next().unwrap_or("pendulum".into()))?;
-    let mut settings = Settings::for_benchmark(&b);
+    let mut settings = Settings::for_system(&b);
     if b.name == "pendulum" {
         settings.excitation.scale = 100.0;
     }
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Some(episode) = trial.next_episode(&mut watch) else { break };
         turn(&mut spent, 0);
         let [plan, run, learn, judge] = spent;
-        let (n, cost) = (episode.record.measurements, b.table_scale() * episode.record.cost);
+        let (n, cost) = (episode.record.measurements, b.table_units().cost(episode.record.cost));
         println!(
             "{:7} {n:4} {plan:9.1} {run:9.1} {learn:9.1} {judge:9.1} {cost:11.4}",
             episode.record.episode

@@ -1,13 +1,14 @@
-//! What is attainable when the true model is known: the first columns of the paper's Table 1, and better ones.
+//! Optimal control with the true model: the first columns of the paper's Table 1, and better ones.
 //!
 //! | baseline | control | objective | evaluated by |
 //! |---|---|---|---|
 //! | [`continuous`] | fine piecewise-constant plan, open loop and tracked in closed loop | ∫ c dt + c_T | tight adaptive integration |
-//! | [`held_as_reference`] | M − 1 holds | Σ Δ c(x_k, u_k) + c_T: sampled at the holds' beginnings, Euler sub-steps | left Riemann sum over the sub-steps, as the authors' program does |
+//! | [`held_as_reference`] | M − 1 holds | Σ Δ c(x_k, u_k) + c_T, Euler sub-steps | left Riemann sum over the sub-steps |
 //! | [`held`] | M − 1 holds | ∫ c dt + c_T inside the holds | tight adaptive integration |
 //!
-//! The second reproduces the printed zero-order-hold column; it is not the best hold, because it minimises a cost that is
-//! sampled once a hold. These functions may look at the true dynamics; the learner never does.
+//! The second reproduces the printed zero-order-hold column as the authors' program computes it. It is not the optimal zero-order hold,
+//! because it minimises a cost that is sampled once per hold. These functions use the true dynamics, to which the learner has no access.
+//! Global optimality is not guaranteed.
 
 use crate::plan::{
     Guess, Ilqr, Plan, PlanError, Problem, Quadrature, RoughToFine, Settings, Start, Transcription, best_of,
@@ -15,42 +16,48 @@ use crate::plan::{
 };
 use crate::random::Stream;
 use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, Tolerance};
-use crate::system::{Benchmark, BenchmarkError, Quantity, Text};
-use crate::track::{Feedback, Hold, LadderSettings, MpcSettings, Reference, mpc, replan};
+use crate::system::{HeldReference, KnownSystem, Quantity, SystemError, Text};
+use crate::track::{FallbackSettings, Feedback, Hold, MpcSettings, Reference, mpc, rate_limited, replan};
 
-/// Least integration steps in a hold, however coarse the plan.
+/// Minimum number of integration steps in a hold.
 const HOLD_SUBSTEPS: usize = 20;
 
-/// Equal parts of the horizon at whose ends a run is recorded.
+/// Number of holds of a system that is not in the paper.
+const HOLDS: usize = 9;
+
+/// Number of Euler steps in a hold of a plan that only serves as a start of the search for the optimal holds.
+const SAMPLED_SUBSTEPS: usize = 50;
+
+/// Number of equal parts of the horizon at whose ends a run is recorded.
 const SAMPLES: usize = 1000;
 
-/// Which policy follows the plan.
+/// Policy that follows the plan of the continuous baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Tracker {
-    /// The paper's model-predictive control.
+    /// The paper's model predictive controller.
     #[default]
     Mpc,
-    /// The plan's own gains.
+    /// Linear feedback with the plan's own gains.
     Feedback,
-    /// Planning the rest of the task anew at every period.
+    /// Planning of the remaining task at every period.
     Replan,
 }
 
-/// How finely and from where the baselines are computed.
+/// Resolution and starts of the baseline computations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaselineSettings {
-    /// Intervals of the continuous plan. Its loss against free control falls with the square: at 400 it is at most
+    /// Number of intervals of the continuous plan. The loss relative to free control decreases with the square: with 400 it is at most
     /// 0.013 % on the paper's systems.
     pub intervals: usize,
-    /// Holds of the zero-order-hold baselines; `None`: the paper's M − 1.
+    /// Number of holds of the zero-order-hold baselines; `None` means the paper's M − 1 for a benchmark system and 9 for others.
     pub holds: Option<usize>,
-    /// Who follows the plan.
+    /// Policy that follows the plan.
     pub tracker: Tracker,
-    /// Time between two updates of the tracker; the paper's is 0.02.
-    pub period: f64,
+    /// Time between two updates of the tracker; `None` means the paper's (0.02) for a benchmark system and 1/500 of the horizon for others.
+    pub period: Option<f64>,
     /// Seed of the random starts.
     pub seed: u64,
-    /// Stages in which the horizon of the first searches grows; 1: all of it at once.
+    /// Number of stages in which the horizon of the first searches grows; 1 uses the whole horizon.
     pub stages: usize,
 }
 
@@ -60,107 +67,112 @@ impl Default for BaselineSettings {
             intervals: 400,
             holds: None,
             tracker: Tracker::Mpc,
-            period: 0.02,
+            period: None,
             seed: 0,
             stages: 1,
         }
     }
 }
 
-/// Best control with the true model, in continuous time.
+/// Optimal control with the true model in continuous time.
 #[derive(Clone, Debug)]
 pub struct Continuous {
-    /// The plan with its gains.
+    /// Plan with its feedback gains.
     pub plan: Plan,
-    /// The plan's controls on the true system, open loop.
+    /// Run of the plan's controls on the true system in open loop.
     pub open_loop: Run,
-    /// The plan followed in closed loop.
+    /// Run of the plan on the true system in closed loop.
     pub tracked: Run,
 }
 
 impl Continuous {
-    /// The run whose cost is the optimum: as planned, open loop. Where that falls (what is unstable for long falls by any error of integration),
-    /// the run in closed loop; the two otherwise cost the same to four digits.
+    /// Returns the run whose cost is the optimum: the open-loop run. If it fails (an unstable system amplifies integration errors over a
+    /// long horizon), the closed-loop run; otherwise the two costs agree to four digits.
     pub fn best(&self) -> &Run {
         if self.tracked.cost() < 0.999 * self.open_loop.cost() { &self.tracked } else { &self.open_loop }
     }
 }
 
-/// Best zero-order hold with the true model.
+/// Zero-order-hold control with the true model.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// The controls.
+    /// Plan with one interval per hold.
     pub plan: Plan,
-    /// What they cost: as the reference reports it, or integrated tightly.
+    /// Cost of the controls: as the reference reports it, or integrated with tight tolerances.
     pub cost: f64,
 }
 
 /// All baselines of one system.
 #[derive(Clone, Debug)]
 pub struct Baselines {
-    /// Best continuous control.
+    /// Optimal control in continuous time.
     pub continuous: Continuous,
-    /// Zero-order hold as the reference computes it.
-    pub held_reference: Held,
-    /// Best zero-order hold.
+    /// Zero-order hold as the authors' program computes it; `None` for a system that is not a benchmark, and where the Euler steps of that
+    /// program are too long.
+    pub held_reference: Option<Held>,
+    /// Optimal zero-order hold.
     pub held: Held,
 }
 
-/// Why a baseline could not be computed.
+/// Reason for which a baseline could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaselineError {
-    /// The benchmark itself is not sound.
+    /// The system is inconsistent.
     #[error(transparent)]
-    Benchmark(#[from] BenchmarkError),
-    /// A setting that cannot be used.
+    System(#[from] SystemError),
+    /// A setting is below its minimum.
     #[error("{what} must be at least {least}, not {found}")]
     Setting {
-        /// Which setting.
+        /// Name of the setting.
         what: &'static str,
-        /// The least value.
+        /// Minimum value of the setting.
         least: String,
-        /// What was given.
+        /// Value that was given.
         found: String,
     },
-    /// No plan was found.
+    /// The planner found no plan.
     #[error("no plan was found for {system}: {source}")]
     Plan {
-        /// The system.
+        /// Name of the system.
         system: Text,
-        /// Why.
+        /// Error of the planner.
         source: PlanError,
     },
-    /// The plan did not survive on the true system.
+    /// The run of the plan on the true system ended early.
     #[error("the run of {system} ended early: {outcome}")]
     Run {
-        /// The system.
+        /// Name of the system.
         system: Text,
-        /// Its states, for a message.
+        /// States of the system, for a message that names them.
         states: Vec<Quantity>,
-        /// How.
+        /// Reason for which the run ended.
         outcome: Outcome,
     },
 }
 
-/// All baselines of `benchmark`.
-pub fn all(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Baselines, BaselineError> {
+/// Computes all baselines of `benchmark`.
+pub fn all(benchmark: &KnownSystem, settings: &BaselineSettings) -> Result<Baselines, BaselineError> {
     check(benchmark, settings)?;
     let mut continuous = continuous(benchmark, settings, &[])?;
-    let held_reference = held_as_reference(benchmark, settings);
-    // Its Euler steps may be too long for a system that is not the authors'; then there is only the better hold.
-    let (held, held_reference) = match held_reference {
-        Err(BaselineError::Plan { .. }) if benchmark.published.is_none() => {
-            let held = held(benchmark, settings, &[&continuous.plan])?;
-            (held.clone(), held)
+    let (held_reference, sampled) = if let Some(paper) = benchmark.paper() {
+        match held_as_reference(benchmark, &paper.held, settings) {
+            // The Euler steps may be too long for a system that is not in the paper.
+            Err(BaselineError::Plan { .. }) if benchmark.published().is_none() => (None, None),
+            found => {
+                let found = found?;
+                let plan = found.plan.clone();
+                (Some(found), Some(plan))
+            }
         }
-        found => {
-            let found = found?;
-            (self::held(benchmark, settings, &[&continuous.plan, &found.plan])?, found)
-        }
+    } else {
+        let start = vec![0.0; benchmark.dims().control];
+        (None, sampled_holds(benchmark, settings, SAMPLED_SUBSTEPS, &start).ok())
     };
+    let seeds: Vec<&Plan> = std::iter::once(&continuous.plan).chain(&sampled).collect();
+    let held = held(benchmark, settings, &seeds)?;
     if held.cost < continuous.best().cost() {
-        // Free control can do at least what a hold does: the plan is in a poor valley, the hold in a better one.
+        // The optimal free control costs no more than a hold: the plan is in a poor local minimum, so search again from the hold.
         let again = self::continuous(benchmark, settings, &[&held.plan])?;
         if again.best().cost() < continuous.best().cost() {
             continuous = again;
@@ -169,40 +181,45 @@ pub fn all(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Baselin
     Ok(Baselines { continuous, held_reference, held })
 }
 
-/// The best control in continuous time: planned on a fine grid, followed, and integrated tightly. The plans in `seeds` are
-/// starts beside a constant and three random ones.
+/// Computes the optimal control in continuous time: planned on a fine grid, tracked, and integrated with tight tolerances. The plans in
+/// `seeds` are starts in addition to a constant and three random ones.
 pub fn continuous(
-    benchmark: &Benchmark,
+    benchmark: &KnownSystem,
     settings: &BaselineSettings,
     seeds: &[&Plan],
 ) -> Result<Continuous, BaselineError> {
     check(benchmark, settings)?;
     let plan = fine_plan(benchmark, settings, seeds).map_err(|source| no_plan(benchmark, source))?;
-    let ladder = LadderSettings::of(&benchmark.task);
-    let open_loop = run(benchmark, &mut Hold::new(&plan, ladder.clone()))?;
+    let fallback = &FallbackSettings::of(&benchmark.task);
+    let open_loop = run(benchmark, Box::new(Hold::new(&plan, fallback)))?;
     let reference = Reference::new(plan.clone(), benchmark.dynamics().as_mut(), &benchmark.task.angles);
-    let mut policy: Box<dyn Policy> = match settings.tracker {
-        Tracker::Feedback => Box::new(Feedback::new(reference, ladder)),
+    let policy: Box<dyn Policy + Send> = match settings.tracker {
+        Tracker::Feedback => Box::new(Feedback::new(reference, fallback)),
         Tracker::Mpc => {
-            let mut problem = MpcSettings::new(benchmark.dims(), benchmark.settings.tracking_horizon);
-            problem.period = settings.period;
-            Box::new(mpc(reference, benchmark.dynamics(), problem, ladder))
+            let mut problem = MpcSettings::new(benchmark.dims(), tracking_horizon(benchmark));
+            problem.period = period(benchmark, settings);
+            Box::new(mpc(reference, benchmark.dynamics(), problem, fallback))
         }
         Tracker::Replan => {
             let (cost, transcription) = (benchmark.task.cost.clone(), Transcription::default());
-            Box::new(replan(reference, benchmark.dynamics(), cost, transcription, settings.period, ladder))
+            let period = period(benchmark, settings);
+            Box::new(replan(reference, benchmark.dynamics(), cost, transcription, period, fallback))
         }
     };
-    let tracked = run(benchmark, policy.as_mut())?;
+    let tracked = run(benchmark, policy)?;
     Ok(Continuous { plan, open_loop, tracked })
 }
 
-/// The best of several searches: each from several starts on a coarse grid, in stages, its best refined on the fine one.
+/// Returns the best plan of several searches: each from several starts on a coarse grid, in stages, with its best refined on the fine grid.
 ///
 /// A local search finds a local optimum. The optima of the paper's systems were confirmed by collocation with another program
-/// (studies/ground_truth), and one search finds them; of any other system nothing is known, and searches of different kinds compete.
-fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings, seeds: &[&Plan]) -> Result<Plan, PlanError> {
-    let confirmed = benchmark.published.is_some();
+/// (studies/ground_truth), and one search finds them. For any other system several kinds of searches compete.
+fn fine_plan(
+    benchmark: &KnownSystem,
+    settings: &BaselineSettings,
+    seeds: &[&Plan],
+) -> Result<Plan, PlanError> {
+    let confirmed = benchmark.published().is_some();
     let own = Kind { stages: settings.stages, size: 0.1 };
     let others = KINDS.iter().filter(|kind| !confirmed && **kind != own);
     let mut best = fine_plan_of(own, benchmark, settings, seeds);
@@ -212,14 +229,14 @@ fn fine_plan(benchmark: &Benchmark, settings: &BaselineSettings, seeds: &[&Plan]
     best
 }
 
-/// How a search begins: in how many stages the horizon grows, and how far random starts are from the safe control.
+/// Parameters of a search: the number of stages in which the horizon grows, and the distance of random starts from the safe control.
 #[derive(Clone, Copy, PartialEq)]
 struct Kind {
     stages: usize,
     size: f64,
 }
 
-/// The searches that compete for a system whose optimum nobody has confirmed.
+/// Searches that compete for a system whose optimum has not been confirmed independently.
 const KINDS: [Kind; 5] = [
     Kind { stages: 1, size: 0.1 },
     Kind { stages: 1, size: 1.0 },
@@ -230,7 +247,7 @@ const KINDS: [Kind; 5] = [
 
 fn fine_plan_of(
     kind: Kind,
-    benchmark: &Benchmark,
+    benchmark: &KnownSystem,
     settings: &BaselineSettings,
     seeds: &[&Plan],
 ) -> Result<Plan, PlanError> {
@@ -248,39 +265,54 @@ fn fine_plan_of(
     search.search(&|| benchmark.dynamics(), &Problem::of(task, &times), &starts)
 }
 
-/// Zero-order hold exactly as the authors' program computes and reports it.
-pub fn held_as_reference(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<Held, BaselineError> {
+/// Computes the zero-order hold exactly as the authors' program computes and reports it, with its `reference` settings for the system.
+pub fn held_as_reference(
+    benchmark: &KnownSystem,
+    reference: &HeldReference,
+    settings: &BaselineSettings,
+) -> Result<Held, BaselineError> {
     check(benchmark, settings)?;
-    let (task, reference) = (&benchmark.task, &benchmark.settings.held);
     let holds = holds(benchmark, settings);
-    let times = uniform_grid(task.horizon, holds);
-    let transcription = Transcription {
-        integrator: Integrator::Euler,
-        substeps: reference.substeps,
-        quadrature: Quadrature::AtStart,
-    };
-    let sampled = Problem { transcription, ..Problem::of(task, &times) };
-    let start = Start::constant(&vec![reference.start; benchmark.dims().control], holds);
-    let search = Settings { max_iterations: 1000, ..Settings::default() };
-    let mut f = benchmark.dynamics();
-    let plan = Ilqr::new(search)
-        .plan(f.as_mut(), &sampled, start.guess())
-        .map_err(|source| no_plan(benchmark, source))?;
+    let times = uniform_grid(benchmark.task.horizon, holds);
+    let start = vec![reference.start; benchmark.dims().control];
+    let plan = sampled_holds(benchmark, settings, reference.substeps, &start)?;
     // With Euler steps the integrated quadrature is the left Riemann sum; zero iterations only evaluate.
-    let transcription = Transcription { quadrature: Quadrature::Integrated, ..sampled.transcription };
-    let reported = Problem { transcription, ..sampled };
+    let transcription =
+        Transcription { quadrature: Quadrature::Integrated, ..sampled_transcription(reference.substeps) };
+    let reported = Problem { transcription, ..Problem::of(&benchmark.task, &times) };
     let guess = Guess { controls: plan.controls.as_slice(), states: None };
     let evaluated = Ilqr::new(Settings { max_iterations: 0, ..Settings::default() })
-        .solve(f.as_mut(), &reported, guess)
+        .solve(benchmark.dynamics().as_mut(), &reported, guess)
         .map_err(|source| no_plan(benchmark, source))?;
     let last: f64 = plan.controls.at(holds - 1).iter().map(|u| u * u).sum();
     Ok(Held { plan, cost: evaluated.cost + reference.terminal_control_weight * last })
 }
 
-/// The best zero-order hold: the true cost integrated inside the holds. The plans in `seeds` are starts beside a constant
-/// and four random ones.
+/// Computes the holds that minimise the cost sampled at their starts, integrated by `substeps` Euler steps each, from a constant control.
+fn sampled_holds(
+    benchmark: &KnownSystem,
+    settings: &BaselineSettings,
+    substeps: usize,
+    start: &[f64],
+) -> Result<Plan, BaselineError> {
+    let holds = holds(benchmark, settings);
+    let times = uniform_grid(benchmark.task.horizon, holds);
+    let transcription = sampled_transcription(substeps);
+    let problem = Problem { transcription, ..Problem::of(&benchmark.task, &times) };
+    let start = Start::constant(start, holds);
+    Ilqr::new(Settings { max_iterations: 1000, ..Settings::default() })
+        .plan(benchmark.dynamics().as_mut(), &problem, start.guess())
+        .map_err(|source| no_plan(benchmark, source))
+}
+
+fn sampled_transcription(substeps: usize) -> Transcription {
+    Transcription { integrator: Integrator::Euler, substeps, quadrature: Quadrature::AtStart }
+}
+
+/// Computes the optimal zero-order hold, with the true cost integrated inside the holds. The plans in `seeds` are starts in addition to a
+/// constant and four random ones.
 pub fn held(
-    benchmark: &Benchmark,
+    benchmark: &KnownSystem,
     settings: &BaselineSettings,
     seeds: &[&Plan],
 ) -> Result<Held, BaselineError> {
@@ -294,24 +326,24 @@ pub fn held(
     };
     let problem = Problem { transcription, ..Problem::of(task, &times) };
     let mut starts: Vec<Start> = seeds.iter().map(|plan| plan.resampled(&times)).collect();
-    if benchmark.published.is_none() {
-        // Controls alone lead an unstable system away from the plan they come from: its states are taken along.
+    if benchmark.published().is_none() {
+        // In open loop an unstable system leaves the plan, so the start includes the states of the plan.
         starts.extend(seeds.iter().map(|plan| plan.refined(&times, 2)));
     }
     let stream = Stream::root(settings.seed).child("held").child(&benchmark.name);
     starts.extend(Start::around(&task.safe_control, 0.3, 4, holds, &stream));
-    // A short search from every start, a long one from the best: starts that lead nowhere cost little.
+    // A short search from every start and a long one from the best, so that poor starts cost little.
     let search = |starts: &[Start], limit: usize| {
         let settings = Settings { max_iterations: limit, ..Settings::default() };
         best_of(&|| benchmark.dynamics(), &problem, &settings, starts)
             .map_err(|source| no_plan(benchmark, source))
     };
     let best = search(&starts, 60)?;
-    let states = benchmark.published.is_none().then(|| best.states.clone());
-    let plan = search(&[Start { controls: best.controls, states }], 500)?;
-    let evaluate = |plan: &Plan| run(benchmark, &mut Hold::new(plan, LadderSettings::of(task)));
+    let states = benchmark.published().is_none().then(|| best.states.clone());
+    let plan = search(&[Start { controls: best.trajectory.controls, states }], 500)?;
+    let evaluate = |plan: &Plan| run(benchmark, Box::new(Hold::new(plan, &FallbackSettings::of(task))));
     let mut held = Held { cost: evaluate(&plan)?.cost(), plan };
-    // A search may end above where it could have begun: holds that are known already count as they are.
+    // A search may end above a known solution, so known holds compete as they are.
     for &seed in seeds.iter().filter(|seed| seed.controls.len() == holds) {
         match evaluate(seed) {
             Ok(run) if run.cost() < held.cost => held = Held { plan: seed.clone(), cost: run.cost() },
@@ -321,8 +353,8 @@ pub fn held(
     Ok(held)
 }
 
-/// Runs a policy on the true system, integrated tightly.
-fn run(benchmark: &Benchmark, policy: &mut dyn Policy) -> Result<Run, BaselineError> {
+/// Runs a policy on the true system, with the rate limit of its controls, integrated with tight tolerances.
+fn run(benchmark: &KnownSystem, policy: Box<dyn Policy + Send>) -> Result<Run, BaselineError> {
     let simulator = Simulator {
         tolerance: Tolerance { absolute: 1e-12, ..Tolerance::new(1e-10) },
         ..Simulator::default()
@@ -330,7 +362,8 @@ fn run(benchmark: &Benchmark, policy: &mut dyn Policy) -> Result<Run, BaselineEr
     let task = &benchmark.task;
     let sample_times = &uniform_grid(task.horizon, SAMPLES);
     let experiment = Experiment { sample_times, ..Experiment::of(task) };
-    let run = simulator.run(benchmark.dynamics().as_mut(), policy, &experiment);
+    let mut policy = rate_limited(policy, &FallbackSettings::of(task), None);
+    let run = simulator.run(benchmark.dynamics().as_mut(), policy.as_mut(), &experiment);
     match run.outcome {
         Outcome::Completed => Ok(run),
         outcome => Err(BaselineError::Run {
@@ -341,15 +374,24 @@ fn run(benchmark: &Benchmark, policy: &mut dyn Policy) -> Result<Run, BaselineEr
     }
 }
 
-fn holds(benchmark: &Benchmark, settings: &BaselineSettings) -> usize {
-    settings.holds.unwrap_or(benchmark.settings.measurements - 1)
+fn holds(benchmark: &KnownSystem, settings: &BaselineSettings) -> usize {
+    settings.holds.unwrap_or_else(|| benchmark.paper().map_or(HOLDS, |paper| paper.measurements - 1))
 }
 
-fn no_plan(benchmark: &Benchmark, source: PlanError) -> BaselineError {
+fn tracking_horizon(benchmark: &KnownSystem) -> f64 {
+    benchmark.paper().map_or(0.5 * benchmark.task.horizon, |paper| paper.tracking_horizon)
+}
+
+fn period(benchmark: &KnownSystem, settings: &BaselineSettings) -> f64 {
+    let usual = || benchmark.paper().map_or(benchmark.task.horizon / 500.0, |paper| paper.tracking_period);
+    settings.period.unwrap_or_else(usual)
+}
+
+fn no_plan(benchmark: &KnownSystem, source: PlanError) -> BaselineError {
     BaselineError::Plan { system: benchmark.name.clone(), source }
 }
 
-fn check(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<(), BaselineError> {
+fn check(benchmark: &KnownSystem, settings: &BaselineSettings) -> Result<(), BaselineError> {
     benchmark.validate()?;
     for (what, found) in [
         ("the number of intervals", settings.intervals),
@@ -359,11 +401,11 @@ fn check(benchmark: &Benchmark, settings: &BaselineSettings) -> Result<(), Basel
             return Err(BaselineError::Setting { what, least: "1".into(), found: "0".into() });
         }
     }
-    if !(settings.period > 0.0 && settings.period.is_finite()) {
+    if let Some(period) = settings.period.filter(|period| !(*period > 0.0 && period.is_finite())) {
         return Err(BaselineError::Setting {
             what: "the control period",
             least: "a positive time".into(),
-            found: settings.period.to_string(),
+            found: period.to_string(),
         });
     }
     Ok(())

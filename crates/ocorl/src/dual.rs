@@ -6,25 +6,25 @@
 //! | ∂v/∂x | `state` | `NX` |
 //! | ∂v/∂u | `control` | `NU` |
 //!
-//! The gradient is kept in two parts because the sum `NX + NU` cannot be a type parameter; a Jacobian row is
-//! the two written one after the other.
+//! The gradient is stored in two parts because the sum `NX + NU` cannot be a type parameter; a Jacobian row is the concatenation of
+//! both.
 
 use crate::real::Real;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// v and its derivatives with respect to `NX` states and `NU` controls.
+/// A value v with its derivatives with respect to `NX` states and `NU` controls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dual<T, const NX: usize, const NU: usize> {
-    /// v
+    /// The value v.
     pub value: T,
-    /// ∂v/∂x
+    /// The derivatives ∂v/∂x.
     pub state: [T; NX],
-    /// ∂v/∂u
+    /// The derivatives ∂v/∂u.
     pub control: [T; NU],
 }
 
 impl<T: Real, const NX: usize, const NU: usize> Dual<T, NX, NU> {
-    /// The `i`-th state: its own derivative is one.
+    /// The `i`-th state as an independent variable.
     #[inline(always)]
     pub fn state(value: T, i: usize) -> Self {
         let mut dual = Self::lift(value);
@@ -32,7 +32,7 @@ impl<T: Real, const NX: usize, const NU: usize> Dual<T, NX, NU> {
         dual
     }
 
-    /// The `i`-th control: its own derivative is one.
+    /// The `i`-th control as an independent variable.
     #[inline(always)]
     pub fn control(value: T, i: usize) -> Self {
         let mut dual = Self::lift(value);
@@ -45,7 +45,7 @@ impl<T: Real, const NX: usize, const NU: usize> Dual<T, NX, NU> {
         Dual { value, state: [T::constant(0.0); NX], control: [T::constant(0.0); NU] }
     }
 
-    /// g(v) given g(v) and g′(v): the chain rule.
+    /// The chain rule: the dual number of g(v) from `value` = g(v) and `slope` = g′(v).
     #[inline(always)]
     fn chain(self, value: T, slope: T) -> Self {
         Dual { value, state: self.state.map(|d| d * slope), control: self.control.map(|d| d * slope) }
@@ -170,7 +170,7 @@ mod tests {
 
     type D = Dual<f64, 1, 1>;
 
-    /// A function that uses every operation, with its partial derivatives by central differences.
+    /// A function that uses every operation; its derivatives are compared with central differences.
     fn f<R: Real>(x: R, u: R) -> R {
         let (s, c) = (x * u).sin_cos();
         let a = (s + 2.0) / (c + 3.0) - x.ln() * 0.5 + (u + 4.0).sqrt();

@@ -1,127 +1,128 @@
-//! What happened, for whoever watches: progress on a terminal, a study's store, a dashboard, Python.
+//! Progress events of the learner, for terminals, study databases, dashboards and Python.
 //!
-//! Everything the learner does is told once, as one [`Event`]. Observers cannot change results.
+//! The learner reports each step once, as one [`Event`], to an [`Observer`]. Observers cannot change results.
 
 use crate::model::{Note, TrainingReport};
 use crate::plan::Outcome as Search;
 use crate::simulate::Outcome;
 
-/// One thing that happened. Episodes are counted from 0, the exploratory one; starts are the initial states, in order.
+/// A progress event. Episodes are counted from 0, the exploratory one; `start` is the index of an initial state.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// An episode is being prepared.
+    /// The preparation of an episode began.
     EpisodeBegan {
-        /// Which.
+        /// Index of the episode.
         episode: usize,
-        /// Measurements known before it.
+        /// Number of measurements before the episode.
         measurements: usize,
     },
-    /// A plan was made.
+    /// A plan was computed.
     Planned {
-        /// Of which episode.
+        /// Index of the episode.
         episode: usize,
-        /// From which initial state.
+        /// Index of the initial state.
         start: usize,
-        /// What it costs in the imagination it was made for.
+        /// Cost of the plan on the planning dynamics (optimistic, sampled or mean).
         planned_cost: f64,
-        /// What the best plan on the mean model costs there.
+        /// Cost of the best plan on the mean dynamics.
         mean_cost: f64,
-        /// How the search ended.
+        /// The outcome of the search.
         outcome: Search,
-        /// Iterations of all searches together.
+        /// Number of iterations of all searches together.
         iterations: usize,
     },
-    /// The last run ended early: what is proposed stays near what was measured, and is measured in the time that was reached.
+    /// The last run ended early: the next plan is kept near the measured data, and measurements are placed in the time that was
+    /// reached.
     SetBack {
-        /// In which episode that is taken into account.
+        /// Index of the episode in which this takes effect.
         episode: usize,
-        /// From which initial state.
+        /// Index of the initial state.
         start: usize,
-        /// How many runs in a row ended early.
+        /// Number of runs in succession that ended early.
         failures: usize,
         /// The time that the last of them reached.
         reached: f64,
     },
-    /// No plan was found; something else is proposed.
+    /// No plan was found; a substitute is proposed.
     NotPlanned {
-        /// Of which episode.
+        /// Index of the episode.
         episode: usize,
-        /// From which initial state.
+        /// Index of the initial state.
         start: usize,
-        /// Why.
+        /// Reason for the failure.
         reason: &'a str,
-        /// What is done instead.
+        /// Description of the substitute.
         instead: &'a str,
     },
-    /// The episode is ready to be run.
+    /// The episode is ready to be executed.
     Proposed {
-        /// Which.
+        /// Index of the episode.
         episode: usize,
     },
-    /// The plant was run.
+    /// The plant executed a run.
     Executed {
-        /// In which episode.
+        /// Index of the episode.
         episode: usize,
-        /// From which initial state.
+        /// Index of the initial state.
         start: usize,
-        /// What it cost.
+        /// Cost of the run.
         cost: f64,
-        /// How it ended.
+        /// The outcome of the run.
         outcome: &'a Outcome,
-        /// When it was measured.
+        /// Times of the measurements.
         measurement_times: &'a [f64],
-        /// When the state was read without learning from it.
+        /// Times at which the state was read without learning from it.
         synchronizations: &'a [f64],
     },
-    /// A reading could not be learned from.
+    /// A measurement was rejected.
     Refused {
-        /// Of which episode.
+        /// Index of the episode.
         episode: usize,
-        /// From which initial state.
+        /// Index of the initial state.
         start: usize,
-        /// Why.
+        /// Reason for the rejection.
         reason: &'a str,
     },
-    /// The model took in an episode.
+    /// The model was updated with the measurements of an episode.
     Updated {
-        /// Which.
+        /// Index of the episode.
         episode: usize,
-        /// Measurements now known.
+        /// Number of measurements after the update.
         measurements: usize,
     },
-    /// The model could not take in an episode; it stays as it was.
+    /// The model could not be updated with the measurements of an episode and is unchanged.
     NotUpdated {
-        /// Which.
+        /// Index of the episode.
         episode: usize,
-        /// Why.
+        /// Reason for the failure.
         reason: &'a str,
     },
-    /// Hyper-parameters were learned.
+    /// Hyper-parameters were trained.
     Trained {
-        /// After which episode.
+        /// Index of the last episode before the training.
         episode: usize,
-        /// How.
+        /// The result of the training.
         report: &'a TrainingReport,
-        /// β for each output.
+        /// The confidence scale β of each output.
         confidence_scale: &'a [f64],
-        /// What is worth saying of the model.
+        /// Remarks about the data and the numerics of the model.
         notes: &'a [Note],
     },
 }
 
-/// Somebody who watches.
+/// A receiver of progress events.
 pub trait Observer {
-    /// Is told what happened.
+    /// Receives an event.
     fn observe(&mut self, event: &Event<'_>);
 }
 
-/// Nobody watches.
+/// An observer that ignores all events.
 impl Observer for () {
     fn observe(&mut self, _event: &Event<'_>) {}
 }
 
-/// A function watches.
+/// An observer that passes each event to a function.
 pub struct Watch<F>(pub F);
 
 impl<F: FnMut(&Event<'_>)> Observer for Watch<F> {

@@ -1,47 +1,47 @@
 //! Learning to control unknown continuous-time systems ẋ = f(x, u) from few, costly measurements.
 //!
-//! The modules are the data flow, each using only those above it:
+//! The modules follow the data flow; each uses only those above it:
 //!
-//! | module | holds |
+//! | module | responsibility |
 //! |---|---|
-//! | [`real`], [`dual`] | the numbers equations are written in: single, several at once, with derivatives |
+//! | [`real`], [`dual`] | number types for equations: scalar, SIMD, with derivatives |
 //! | [`linalg`] | points in columns, small dense algebra |
 //! | [`random`] | named random streams |
 //! | [`system`] | dynamics, costs, tasks; the benchmark systems, one file each |
-//! | [`expression`] | equations and costs as text, with exact derivatives |
 //! | [`simulate`] | integrators, policies, closed-loop runs with one typed outcome each |
 //! | [`measurements`] | the data: states and controls with measured derivatives |
-//! | [`model`] | what is known of f: Gaussian processes with Jacobians, calibrated confidence, function samples |
-//! | [`plan`] | iLQR over any dynamics and cost |
-//! | [`explore`] | what a model lets one plan for: optimism and its rivals |
-//! | [`track`] | policies that follow a plan, behind a ladder of fallbacks |
-//! | [`select`] | when to measure |
-//! | [`plant`] | what can be run |
+//! | [`model`] | statistical models of f: Gaussian processes with Jacobians, calibrated confidence, function samples |
+//! | [`plan`] | trajectory optimisation (iLQR) for any dynamics and cost |
+//! | [`explore`] | exploration: the planning problem of a model, optimistic or by another method |
+//! | [`track`] | policies that follow a plan, with fallback levels |
+//! | [`select`] | choice of measurement times |
+//! | [`plant`] | plants on which rollouts are run |
 //! | [`states`] | learning from measured states alone |
-//! | [`theory`] | the numbers of the paper's analysis |
-//! | [`event`] | what happened, for whoever watches |
-//! | [`learn`] | the loop: propose an episode, observe what it gave |
-//! | [`baseline`] | what is attainable with the true model: best continuous control, best zero-order hold |
+//! | [`theory`] | quantities of the paper's analysis |
+//! | [`event`] | progress events for observers |
+//! | [`learn`] | the learning loop: propose an episode, observe its results |
+//! | [`baseline`] | optimal control with the true model: continuous time and zero-order hold |
 //! | [`check`] | contract checks for your own dynamics, costs and models |
+//! | [`prelude`] | the names that most programs need |
 //!
 //! # Contracts
 //!
-//! Bad data give an `Err` that says what to do. A broken contract of a function (slices of the wrong length,
-//! dimensions that do not fit) panics at the public entry with both shapes. Nothing here prints, reads a clock
-//! or a file, or keeps global state; equal inputs give equal bytes at any thread count.
+//! Invalid data return an `Err` whose message states the remedy. A violated precondition (slices of the wrong length, inconsistent
+//! dimensions) panics at the public entry with both shapes. The library does not print, does not read a clock or a file, and keeps no
+//! global state; equal inputs give equal bytes at any thread count.
 
 pub mod baseline;
 pub mod check;
 pub mod dual;
 pub mod event;
 pub mod explore;
-pub mod expression;
 pub mod learn;
 pub mod linalg;
 pub mod measurements;
 pub mod model;
 pub mod plan;
 pub mod plant;
+pub mod prelude;
 pub mod random;
 pub mod real;
 pub mod select;

@@ -1,12 +1,12 @@
-//! The data D = {(z, ẏ)}: states and controls with measured, noisy derivatives, or averages of them along a path.
+//! The data D = {(z, ẏ)}: states and controls with noisy measured derivatives, or averages of derivatives along a trajectory.
 //!
 //! ```text
 //! y = Σ_q w_q f(z_q) + ε,   Σ_q w_q = 1
 //! ```
 //!
-//! A derivative measured at a point is the average with one node. The increment of a state between two times, divided by what lies between
-//! them, is one with the nodes and weights of a quadrature rule on the path. Neighbouring increments share the noise of the state between
-//! them: an average may have noise that is correlated with that of the row before it.
+//! A derivative measured at a point is an average with one node. The increment of a state between two times, divided by their
+//! difference, is an average whose nodes and weights are those of a quadrature rule along the trajectory. Neighbouring increments
+//! share the noise of the state between them; therefore the noise of an average may be correlated with that of the preceding row.
 
 use crate::linalg::{Blocks, Dims, Points};
 use serde::{Deserialize, Serialize};
@@ -20,23 +20,23 @@ pub struct Measurements {
     points: Blocks,
     derivatives: Blocks,
     noise_std: Blocks,
-    /// How rows are made up of values of f; none if each is the value at its point.
+    /// The nodes and weights of all rows; `None` if each row is a derivative at its point.
     averages: Option<Averages>,
 }
 
 /// The nodes of all rows, one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Averages {
-    /// Where the nodes of each row end.
+    /// Index one past the last node of each row.
     ends: Vec<usize>,
     nodes: Blocks,
     weights: Vec<f64>,
-    /// Correlation of each row's noise with that of the row before it.
+    /// Correlation of the noise of each row with that of the preceding row.
     correlation: Blocks,
 }
 
 impl Averages {
-    /// Of `rows` rows of a system of these dimensions.
+    /// True if the averages are valid for `rows` rows of a system of these dimensions.
     fn is_sound(&self, dims: Dims, rows: usize) -> bool {
         let nodes = self.weights.len();
         let finite = |v: &[f64]| v.iter().all(|x| x.is_finite());
@@ -52,34 +52,34 @@ impl Averages {
     }
 }
 
-/// A measured average of f over nodes on a path.
+/// A measured average of f over nodes on a trajectory.
 #[derive(Clone, Copy, Debug)]
 pub struct Average<'a> {
-    /// z_q
+    /// The nodes z_q.
     pub nodes: Points<'a>,
-    /// w_q; their sum is 1.
+    /// The weights w_q; their sum is 1.
     pub weights: &'a [f64],
-    /// Correlation of the noise with that of the row before, for each state; empty: none.
+    /// Correlation of the noise with that of the preceding row, for each state; empty if uncorrelated.
     pub correlation: &'a [f64],
 }
 
-/// By how much the sum of weights may differ from 1.
+/// Permitted deviation of the sum of weights from 1.
 const WEIGHTS: f64 = 1e-9;
 
-/// Why a measurement is refused. Nothing of the refused batch is stored.
+/// The reasons why a measurement is rejected. Nothing of a rejected batch is stored.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasurementError {
     /// A vector has the wrong length.
     #[error("measurement {index} refused: its {what} has {found} entries, the system has {expected}")]
     Length {
-        /// Number of the measurement, from 0.
+        /// Index of the measurement, from 0.
         index: usize,
-        /// Which vector.
+        /// Name of the vector.
         what: &'static str,
-        /// Its length.
+        /// The length that was found.
         found: usize,
-        /// The length it needs.
+        /// The required length.
         expected: usize,
     },
     /// A number is NaN or infinite.
@@ -87,57 +87,57 @@ pub enum MeasurementError {
         "measurement {index} refused: {what}[{entry}] is {value} at t = {time}; every number must be finite"
     )]
     NotFinite {
-        /// Number of the measurement, from 0.
+        /// Index of the measurement, from 0.
         index: usize,
-        /// Which vector.
+        /// Name of the vector.
         what: &'static str,
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
-        /// The number.
+        /// The invalid value.
         value: f64,
-        /// When it was measured.
+        /// Time of the measurement.
         time: f64,
     },
-    /// A standard deviation of noise below zero.
+    /// The standard deviation of the noise is negative.
     #[error(
         "measurement {index} refused: the noise of derivative {entry} is {value}; a standard deviation must be zero or \
          positive"
     )]
     Noise {
-        /// Number of the measurement, from 0.
+        /// Index of the measurement, from 0.
         index: usize,
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
-        /// The number.
+        /// The invalid value.
         value: f64,
     },
-    /// Weights of an average that are no weights.
+    /// The weights of an average do not sum to 1.
     #[error(
         "measurement {index} refused: the {count} weights of its average sum to {sum}; they must sum to 1"
     )]
     Weights {
-        /// Number of the measurement, from 0.
+        /// Index of the measurement, from 0.
         index: usize,
-        /// How many.
+        /// Number of weights.
         count: usize,
-        /// Their sum.
+        /// Sum of the weights.
         sum: f64,
     },
-    /// Measurements of another system.
+    /// The measurements belong to a system of other dimensions.
     #[error(
-        "measurements of {} states and {} controls cannot join those of {} states and {} controls",
+        "measurements of {} states and {} controls cannot be added to data of {} states and {} controls",
         found.state, found.control, expected.state, expected.control
     )]
     OtherSystem {
-        /// Dimensions of what was given.
+        /// Dimensions of the new measurements.
         found: Dims,
-        /// Dimensions of what is there.
+        /// Dimensions of the existing data.
         expected: Dims,
     },
 }
 
 impl Measurements {
-    /// No measurements of a system of these dimensions.
+    /// An empty data set of a system of these dimensions.
     pub fn new(dims: Dims) -> Self {
         Measurements {
             dims,
@@ -172,7 +172,7 @@ impl Measurements {
         Ok(())
     }
 
-    /// Adds a measured average of ẋ along a path that ends at `time`; its point is the average of the nodes.
+    /// Adds a measured average of ẋ along a trajectory that ends at `time`. The point of the row is the average of the nodes.
     pub fn push_average(
         &mut self,
         time: f64,
@@ -194,7 +194,7 @@ impl Measurements {
         self.check(time, &[("nodes", nodes.as_slice(), nodes.as_slice().len())])?;
         self.check(time, &[("correlation", correlation, correlation.len())])?;
         self.check_measured(time, derivative, noise_std)?;
-        // Not a number is no sum.
+        // Written in this form so that a NaN is rejected too.
         if !((sum - 1.0).abs() <= WEIGHTS) {
             return Err(MeasurementError::Weights { index, count: weights.len(), sum });
         }
@@ -228,7 +228,7 @@ impl Measurements {
         }
     }
 
-    /// Whether vectors (what, numbers, how many there should be) and the time can be taken in.
+    /// Checks the time and the vectors, given as (name, entries, required length).
     fn check(&self, time: f64, vectors: &[(&'static str, &[f64], usize)]) -> Result<(), MeasurementError> {
         let index = self.len();
         for &(what, vector, expected) in vectors {
@@ -245,7 +245,7 @@ impl Measurements {
         Ok(())
     }
 
-    /// The averages; what was measured at points becomes averages with one node.
+    /// The averages of all rows; rows measured at points become averages with one node.
     fn averages_mut(&mut self) -> &mut Averages {
         let (dims, points) = (self.dims, &self.points);
         self.averages.get_or_insert_with(|| Averages {
@@ -256,7 +256,7 @@ impl Measurements {
         })
     }
 
-    /// Adds all of `other`.
+    /// Appends all measurements of `other`.
     pub fn append(&mut self, other: &Measurements) -> Result<(), MeasurementError> {
         if other.dims != self.dims {
             return Err(MeasurementError::OtherSystem { found: other.dims, expected: self.dims });
@@ -265,13 +265,13 @@ impl Measurements {
             self.averages_mut();
         }
         for i in 0..other.len() {
-            // The first row has nothing before it that it could be correlated with.
+            // The first row has no preceding row that its noise could be correlated with.
             self.take(other, i, i > 0);
         }
         Ok(())
     }
 
-    /// Adds row `i` of `other`, after the row before it if `follows`.
+    /// Appends row `i` of `other`; keeps the correlation with the preceding row if `follows`.
     fn take(&mut self, other: &Measurements, i: usize, follows: bool) {
         if let Some(averages) = &mut self.averages {
             let Average { nodes, weights, correlation } = other.average(i);
@@ -283,12 +283,12 @@ impl Measurements {
         self.noise_std.push(other.noise_std.at(i));
     }
 
-    /// A copy of some measurements, in order.
+    /// Copies a range of measurements.
     pub fn slice(&self, range: Range<usize>) -> Measurements {
         self.select(range)
     }
 
-    /// A copy of the measurements with these numbers. Noise of neighbours stays correlated where they stay neighbours.
+    /// Copies the measurements with these indices. Noise stays correlated between rows that remain neighbours.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Measurements {
         let mut part = Measurements::new(self.dims);
         if self.averages.is_some() {
@@ -302,7 +302,7 @@ impl Measurements {
         part
     }
 
-    /// Whether what was read from a file is what [`push`](Self::push) would have let in.
+    /// True if deserialised data satisfy all conditions that [`push`](Self::push) checks.
     pub fn is_sound(&self) -> bool {
         let (n, nx) = (self.len(), self.dims.state);
         let shapes = [(&self.points, self.dims.point()), (&self.derivatives, nx), (&self.noise_std, nx)];
@@ -314,7 +314,7 @@ impl Measurements {
             && self.averages.as_ref().is_none_or(|averages| averages.is_sound(self.dims, n))
     }
 
-    /// The same measurements at other points: `change` makes each point (or node) one of a system of `dims`.
+    /// Copies the measurements with transformed inputs: `change` maps each point (or node) to one of a system of `dims`.
     pub fn mapped(&self, dims: Dims, change: impl Fn(&[f64]) -> Vec<f64>) -> Measurements {
         let all = |blocks: &Blocks| {
             let numbers = blocks.iter().flat_map(&change).collect();
@@ -329,7 +329,7 @@ impl Measurements {
         self.averages.is_none()
     }
 
-    /// Row `i` as an average; of a derivative at a point, that point with weight 1.
+    /// Row `i` as an average; a derivative at a point is returned as one node with weight 1.
     pub fn average(&self, i: usize) -> Average<'_> {
         let Some(averages) = &self.averages else {
             return Average { nodes: Points::single(self.points.at(i)), weights: &[1.0], correlation: &[] };
@@ -343,7 +343,7 @@ impl Measurements {
         }
     }
 
-    /// The nodes of all rows, one after the other: the points, if every row is a derivative at one.
+    /// The nodes of all rows, one after the other; the points themselves if every row is a derivative at a point.
     pub fn nodes(&self) -> Points<'_> {
         self.averages.as_ref().map_or_else(|| self.points.points(), |averages| averages.nodes.points())
     }
@@ -358,27 +358,27 @@ impl Measurements {
         self.times.len()
     }
 
-    /// True if nothing was measured.
+    /// True if there are no measurements.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// When each was taken.
+    /// Times of the measurements.
     pub fn times(&self) -> &[f64] {
         &self.times
     }
 
-    /// z = (x, u) of each; of an average the average of its nodes.
+    /// Points z = (x, u) of the measurements; for an average the average of its nodes.
     pub fn points(&self) -> Points<'_> {
         self.points.points()
     }
 
-    /// The measured derivative of each.
+    /// The measured derivatives.
     pub fn derivatives(&self) -> &Blocks {
         &self.derivatives
     }
 
-    /// The standard deviation of each derivative's noise.
+    /// The standard deviations of the derivatives' noise.
     pub fn noise_std(&self) -> &Blocks {
         &self.noise_std
     }

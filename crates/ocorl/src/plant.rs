@@ -1,7 +1,15 @@
-//! What can be run: a policy over an episode, with measurements when they are asked for.
+//! Plants: systems that run a policy over an episode and return measurements.
 //!
-//! A [`Plant`] is an ODE, an environment, a rig, a person with a pipette. The type that learns never holds one: it proposes
-//! [legs](Leg) and is told what they [gave](Executed).
+//! A [`Plant`] is an ODE, a simulation environment, a rig, or a manual experiment. The learner has no access to it: it proposes
+//! [rollouts](Rollout) and observes their [results](RolloutResult).
+//!
+//! | plant | crate | what it runs |
+//! |---|---|---|
+//! | [`SimulatedPlant`] | this one | differential equations, integrated with tight tolerances |
+//! | [`RecordedPlant`] | this one | nothing: it returns recorded results |
+//! | `rig::FaultyPlant` | `ocorl-study` | another plant, with measurement faults |
+//! | `live::WatchedPlant` | `ocorl-study` | another plant, displayed while it runs |
+//! | `PythonPlant` | `ocorl-py` | an object with a method `run`: hardware, a simulator, a Gymnasium environment |
 
 use crate::linalg::Points;
 use crate::plan::uniform_grid;
@@ -9,79 +17,96 @@ use crate::random::Stream;
 use crate::select::{Purpose, Schedule};
 use crate::simulate::{Experiment, Outcome, Policy, PolicyError, Simulator, Trajectory};
 use crate::system::{Dynamics, Task};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One run to be made: from where, under which law, measured when.
-pub struct Leg {
-    /// Number of the episode, from 0.
+/// One run of an episode: its initial state, policy and measurement schedule.
+pub struct Rollout {
+    /// Number of the episode, counted from 0.
     pub episode: usize,
-    /// Number of the initial state.
+    /// Index of the initial state.
     pub start: usize,
-    /// x(0)
+    /// Initial state x(0).
     pub initial_state: Vec<f64>,
-    /// The law.
+    /// Policy that is applied.
     pub policy: Box<dyn Policy + Send>,
-    /// When to measure.
+    /// Schedule of the measurement times.
     pub schedule: Box<dyn Schedule>,
-    /// What to measure then.
-    pub quantity: Measured,
+    /// Measured quantity.
+    pub quantity: MeasurementKind,
 }
 
-/// What a measurement is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measured {
-    /// ẋ at each of the schedule's times.
+/// Measured quantity of a rollout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeasurementKind {
+    /// ẋ at each of the schedule's times, with the noise of the task.
+    #[default]
     Derivatives,
-    /// (x(t′) − x(t))/(t′ − t) from each of the schedule's times to the next, u held: m times give m − 1 readings, fewer if the run ends
-    /// early. Angles are not wrapped in between.
-    Transitions,
-    /// x at each of the schedule's times, and nothing else.
+    /// Only x at each of the schedule's times, with a separate noise.
     States,
+    /// (x(t′) − x(t))/(t′ − t) from each of the schedule's times to the next, with u held: m times give m − 1 readings, fewer if the run
+    /// ends early. Angles are not wrapped in between. Discrete time uses it; it cannot be selected in the settings.
+    #[serde(skip)]
+    Transitions,
 }
 
-/// One measurement as it came, not yet checked.
+/// One measurement as received, before validation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// When; of a transition the beginning.
+    /// Measurement time; for a transition its start.
     pub time: f64,
-    /// x then; with noise if states are what is measured.
+    /// State x at that time; noisy if states are measured.
     pub state: Vec<f64>,
-    /// u
+    /// Control u at that time.
     pub control: Vec<f64>,
-    /// ẋ with noise; of a transition its mean over the interval. None if only the state was measured.
+    /// Noisy ẋ; for a transition its mean over the interval. `None` if only the state was measured.
     pub derivative: Option<Vec<f64>>,
-    /// τ: how long a transition took. None if ẋ itself was measured.
+    /// Length τ of a transition; `None` if ẋ itself was measured.
     pub interval: Option<f64>,
 }
 
 impl Reading {
-    /// What a model has as controls: u, and τ behind it if there is one.
+    /// Returns the control inputs of a model: u, followed by τ for a transition.
     pub fn inputs(&self) -> Vec<f64> {
         self.control.iter().copied().chain(self.interval).collect()
     }
 }
 
-/// What a leg gave.
+/// Result of a rollout.
 #[derive(Clone, Debug)]
-pub struct Executed {
-    /// How it ended.
+pub struct RolloutResult {
+    /// Reason for which the run ended.
     pub outcome: Outcome,
-    /// C(π, f*).
+    /// Cost C(π, f*) of the run; NaN if it is unknown.
     pub cost: f64,
     /// Measurements, in order of time.
     pub readings: Vec<Reading>,
-    /// Times at which the state was read only to know where the system is; nothing is learned from them.
+    /// Times at which the state was read for synchronisation and not used for learning.
     pub synchronizations: Vec<f64>,
-    /// x and u along the way, if they are known.
+    /// Recorded trajectory of x and u; empty if it is unknown.
     pub trajectory: Trajectory,
-    /// The jumps of the control, each twice: before and after; empty if they are not known.
+    /// Discontinuities of the control, each with its value before and after; empty if they are unknown.
     pub jumps: Trajectory,
 }
 
-impl Executed {
-    /// The trajectory with both sides of every jump of the control: what was applied, as exactly as it is known. It has no states if those
-    /// are not known.
+impl RolloutResult {
+    /// Creates a result from readings, an outcome and a cost, without a recorded trajectory.
+    pub fn measured(readings: Vec<Reading>, outcome: Outcome, cost: f64) -> Self {
+        RolloutResult {
+            outcome,
+            cost,
+            readings,
+            synchronizations: Vec::new(),
+            trajectory: Trajectory::default(),
+            jumps: Trajectory::default(),
+        }
+    }
+
+    /// Returns the trajectory with both sides of every discontinuity of the control: the applied control as exactly as it is known. It has
+    /// no states if those are unknown.
     pub fn applied(&self) -> Trajectory {
         if self.jumps.times.is_empty() {
             self.trajectory.clone()
@@ -91,18 +116,65 @@ impl Executed {
     }
 }
 
-/// What can be run.
+/// A system on which rollouts can be run.
+///
+/// ```
+/// use ocorl::prelude::*;
+///
+/// /// Counts the rollouts of another plant.
+/// struct Counted<P>(P, usize);
+///
+/// impl<P: Plant> Plant for Counted<P> {
+///     fn run(&mut self, rollout: &mut Rollout) -> RolloutResult {
+///         self.1 += 1;
+///         self.0.run(rollout)
+///     }
+/// }
+/// ```
 pub trait Plant {
-    /// Runs one leg. Whatever happens is an [`Outcome`]; what was measured until then counts.
-    fn run(&mut self, leg: &mut Leg) -> Executed;
+    /// Runs one rollout. Every termination is an [`Outcome`]; measurements taken before it count.
+    fn run(&mut self, rollout: &mut Rollout) -> RolloutResult;
 }
 
-/// A plant that is an ODE, integrated exactly. Derivatives and transitions are measured with normal noise of the same standard deviation:
-/// that of a state after τ is τ times that of its mean derivative.
+/// A plant that returns the recorded result of each rollout, independent of the policy: for the analysis of completed episodes.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedPlant {
+    results: BTreeMap<(usize, usize), RolloutResult>,
+}
+
+impl RecordedPlant {
+    /// Stores the result of the rollout of an episode from an initial state.
+    pub fn record(&mut self, episode: usize, start: usize, result: RolloutResult) {
+        self.results.insert((episode, start), result);
+    }
+}
+
+impl Plant for RecordedPlant {
+    /// Returns the recorded result; for a rollout without a record, an outcome that states this.
+    fn run(&mut self, rollout: &mut Rollout) -> RolloutResult {
+        let missing = || RolloutResult::measured(Vec::new(), Outcome::NotReported, f64::NAN);
+        self.results.get(&(rollout.episode, rollout.start)).cloned().unwrap_or_else(missing)
+    }
+}
+
+/// A plant defined by differential equations, integrated with tight tolerances. Derivatives and transitions have normal noise of the same
+/// standard deviation: the standard deviation of a state after τ is τ times that of its mean derivative.
+///
+/// ```
+/// use ocorl::prelude::*;
+///
+/// let pendulum = Benchmark::find("pendulum")?;
+/// let mut plant = SimulatedPlant::new(pendulum.task.clone(), pendulum.dynamics(), Stream::root(0));
+/// let mut learner = Learner::builder(pendulum.task.clone()).build()?;
+/// let mut proposal = learner.propose(&mut ());
+/// let result = plant.run(&mut proposal.rollouts[0]);
+/// assert_eq!((result.outcome, result.readings.len()), (Outcome::Completed, 10));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct SimulatedPlant {
     task: Task,
     dynamics: Box<dyn Dynamics>,
-    /// How exactly.
+    /// Simulator, with its tolerances.
     pub simulator: Simulator,
     noise: Stream,
     state_noise: Stream,
@@ -111,7 +183,7 @@ pub struct SimulatedPlant {
 }
 
 impl SimulatedPlant {
-    /// `dynamics` under the conditions of `task`; noise is drawn below `stream`.
+    /// Creates a plant with `dynamics` under the conditions of `task`; the noise is drawn from `stream`.
     pub fn new(task: Task, dynamics: Box<dyn Dynamics>, stream: Stream) -> Self {
         let simulator = Simulator { dense: true, ..Simulator::new(1e-9) };
         SimulatedPlant {
@@ -125,7 +197,7 @@ impl SimulatedPlant {
         }
     }
 
-    /// Where states are measured, they have normal noise of this standard deviation each; none unless this is said.
+    /// Sets the standard deviation of the normal noise of each measured state; without it measured states have no noise.
     #[must_use]
     pub fn with_state_noise(mut self, std: Vec<f64>) -> Self {
         assert_eq!(std.len(), self.task.states.len(), "noise of {} states", std.len());
@@ -133,27 +205,29 @@ impl SimulatedPlant {
         self
     }
 
-    /// Runs end when this becomes true.
-    #[must_use]
-    pub fn cancelled_by(mut self, cancel: Arc<AtomicBool>) -> Self {
+    /// Sets a flag that ends a run when it becomes true.
+    pub fn cancel_by(&mut self, cancel: Arc<AtomicBool>) {
         self.cancel = Some(cancel);
-        self
     }
 
-    /// What the moments of a leg tell.
-    fn read(&mut self, leg: &Leg, moments: Vec<Moment>) -> Vec<Reading> {
-        let mut readings: Vec<Reading> = match leg.quantity {
-            Measured::Derivatives => moments.into_iter().map(|moment| self.derivative(moment)).collect(),
-            Measured::Transitions => moments.windows(2).map(|ends| transition(&ends[0], &ends[1])).collect(),
-            Measured::States => moments.into_iter().map(state).collect(),
+    /// Converts the recorded moments of a rollout to readings.
+    fn read(&mut self, rollout: &Rollout, moments: Vec<Moment>) -> Vec<Reading> {
+        let mut readings: Vec<Reading> = match rollout.quantity {
+            MeasurementKind::Derivatives => {
+                moments.into_iter().map(|moment| self.derivative(moment)).collect()
+            }
+            MeasurementKind::Transitions => {
+                moments.windows(2).map(|ends| transition(&ends[0], &ends[1])).collect()
+            }
+            MeasurementKind::States => moments.into_iter().map(state).collect(),
         };
         for (i, reading) in readings.iter_mut().enumerate() {
-            let mut rng = self.noise.index(leg.episode).index(leg.start).index(i).rng();
+            let mut rng = self.noise.index(rollout.episode).index(rollout.start).index(i).rng();
             for (d, std) in reading.derivative.iter_mut().flatten().zip(&self.task.noise_std) {
                 *d += std * rng.normal();
             }
-            if leg.quantity == Measured::States {
-                let mut rng = self.state_noise.index(leg.episode).index(leg.start).index(i).rng();
+            if rollout.quantity == MeasurementKind::States {
+                let mut rng = self.state_noise.index(rollout.episode).index(rollout.start).index(i).rng();
                 for (x, std) in reading.state.iter_mut().zip(&self.state_noise_std) {
                     *x += std * rng.normal();
                 }
@@ -162,7 +236,7 @@ impl SimulatedPlant {
         readings
     }
 
-    /// ẋ at a moment, without noise.
+    /// Evaluates ẋ at a moment, without noise.
     fn derivative(&mut self, moment: Moment) -> Reading {
         let Moment { time, state, control } = moment;
         let mut derivative = vec![0.0; state.len()];
@@ -173,16 +247,16 @@ impl SimulatedPlant {
 }
 
 impl Plant for SimulatedPlant {
-    fn run(&mut self, leg: &mut Leg) -> Executed {
+    fn run(&mut self, rollout: &mut Rollout) -> RolloutResult {
         let mut measuring = Measuring {
-            policy: leg.policy.as_mut(),
-            schedule: leg.schedule.as_mut(),
+            policy: rollout.policy.as_mut(),
+            schedule: rollout.schedule.as_mut(),
             moments: Vec::new(),
             synchronizations: Vec::new(),
             control: vec![0.0; self.task.controls.len()],
         };
         let experiment = Experiment {
-            initial_state: &leg.initial_state,
+            initial_state: &rollout.initial_state,
             cancel: self.cancel.as_deref(),
             sample_times: &uniform_grid(self.task.horizon, SAMPLES),
             sample_jumps: true,
@@ -194,29 +268,29 @@ impl Plant for SimulatedPlant {
         }
         let Measuring { mut moments, synchronizations, .. } = measuring;
         let trajectory = std::mem::take(&mut run.samples);
-        for i in leg.schedule.afterwards(&trajectory) {
+        for i in rollout.schedule.afterwards(&trajectory) {
             let (state, control) = (trajectory.states.at(i).to_vec(), trajectory.controls.at(i).to_vec());
             moments.push(Moment { time: trajectory.times[i], state, control });
         }
-        let readings = self.read(leg, moments);
-        // Whoever asked to stop in the last moment, or in a measurement, is heard too.
+        let readings = self.read(rollout, moments);
+        // A cancellation at the last instant, or during a measurement, counts too.
         let cancelled = self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
         let outcome = if cancelled { Outcome::Cancelled { time: run.end() } } else { run.outcome.clone() };
-        Executed { outcome, cost: run.cost(), readings, synchronizations, trajectory, jumps: run.jumps }
+        RolloutResult { outcome, cost: run.cost(), readings, synchronizations, trajectory, jumps: run.jumps }
     }
 }
 
-/// Equal parts of the horizon at whose ends a run is recorded.
+/// Number of equal parts of the horizon at whose ends a run is recorded.
 const SAMPLES: usize = 1000;
 
-/// Where a measurement is taken.
+/// Time, state and control of a measurement.
 struct Moment {
     time: f64,
     state: Vec<f64>,
     control: Vec<f64>,
 }
 
-/// The mean derivative between two moments, without noise.
+/// Computes the mean derivative between two moments, without noise.
 fn transition(from: &Moment, to: &Moment) -> Reading {
     let interval = to.time - from.time;
     let derivative = from.state.iter().zip(&to.state).map(|(x, next)| (next - x) / interval).collect();
@@ -224,12 +298,12 @@ fn transition(from: &Moment, to: &Moment) -> Reading {
     Reading { time: from.time, state, control, derivative: Some(derivative), interval: Some(interval) }
 }
 
-/// The state at a moment, without noise.
+/// Returns the state at a moment, without noise.
 fn state(Moment { time, state, control }: Moment) -> Reading {
     Reading { time, state, control, derivative: None, interval: None }
 }
 
-/// A policy whose pieces end where something is to be measured.
+/// A policy whose integration pieces end at the measurement times.
 struct Measuring<'a> {
     policy: &'a mut dyn Policy,
     schedule: &'a mut dyn Schedule,
@@ -238,18 +312,18 @@ struct Measuring<'a> {
     control: Vec<f64>,
 }
 
-/// Times closer than this (relative) are the same.
+/// Relative difference below which two times count as equal.
 const SAME_TIME: f64 = 1e-12;
 
 impl Measuring<'_> {
-    /// Takes every measurement that is due, and returns when the next one is.
+    /// Takes every measurement that is due, and returns the time of the next one.
     fn ask(&mut self, time: f64, state: &[f64]) -> f64 {
         self.policy.control(time, state, &mut self.control);
         while let Some(request) = self.schedule.next(time, state, &self.control) {
             if request.time > time + SAME_TIME * (1.0 + time.abs()) {
                 return request.time;
             }
-            // The clock of a run differs from the time that was asked for by rounding: what was asked for is what is written down.
+            // The clock of a run differs from the scheduled time by rounding; the reading stores the scheduled time.
             let same = (request.time - time).abs() <= SAME_TIME * (1.0 + time.abs());
             let at = if same { request.time } else { time };
             match request.purpose {
@@ -274,7 +348,7 @@ impl Policy for Measuring<'_> {
         self.policy.control(time, state, out);
     }
 
-    fn rungs(&self) -> Option<[usize; 4]> {
-        self.policy.rungs()
+    fn level_counts(&self) -> Option<[usize; 4]> {
+        self.policy.level_counts()
     }
 }

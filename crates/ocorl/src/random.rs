@@ -1,4 +1,4 @@
-//! Named random streams: the same path gives the same draws, whoever else draws.
+//! Named random streams: the draws of a stream depend on its path only, not on what other streams draw.
 //!
 //! ```
 //! use ocorl::random::Stream;
@@ -11,17 +11,17 @@ use rand::{Rng as _, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
 
-/// A node in the tree of streams. It holds no generator state: a path is all there is to know.
+/// A node in the tree of random streams. It stores no generator state; its path determines all draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream(u64);
 
 impl Stream {
-    /// The root of everything drawn under `seed`.
+    /// The root of all streams of a `seed`.
     pub fn root(seed: u64) -> Stream {
         Stream(mix(seed ^ 0x6f63_6f72_6c00_0001))
     }
 
-    /// The sub-stream for one purpose.
+    /// The sub-stream for a named purpose.
     #[must_use]
     pub fn child(self, purpose: &str) -> Stream {
         purpose.bytes().fold(Stream(mix(self.0 ^ 0xa5a5)), |s, b| Stream(mix(s.0 ^ u64::from(b))))
@@ -33,7 +33,7 @@ impl Stream {
         Stream(mix(self.0.wrapping_add(mix(i as u64 ^ 0x5a5a))))
     }
 
-    /// The generator at this node, at its beginning.
+    /// A new generator at the beginning of this stream.
     pub fn rng(self) -> Rng {
         Rng(ChaCha12Rng::seed_from_u64(self.0))
     }
@@ -47,28 +47,29 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A generator with a fixed algorithm (ChaCha, 12 rounds): the same draws on every platform and release.
+/// A random number generator with a fixed algorithm (ChaCha, 12 rounds): the same draws on every platform and release.
 #[derive(Clone, Debug)]
 pub struct Rng(ChaCha12Rng);
 
 impl Rng {
-    /// Uniform on [0, 1), 53 bits.
+    /// Draws uniformly from [0, 1) with 53 bits.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Uniform on [`low`, `high`).
+    /// Draws uniformly from [`low`, `high`).
     pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// Uniform on 0, 1, …, n − 1.
+    /// Draws uniformly from 0, 1, …, n − 1.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 ≤ unit < 1")]
     pub fn below(&mut self, n: usize) -> usize {
         (self.unit() * n as f64) as usize
     }
 
-    /// Standard normal (Box–Muller; the second value is not kept, so that draws do not depend on history).
+    /// Draws from the standard normal distribution (Box–Muller; the second value is discarded, so that draws do not depend on
+    /// history).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()

@@ -1,14 +1,13 @@
-//! The numbers that equations are written in: plain `f64`, several points at once ([`Lanes`]), and
-//! value with derivatives ([`Dual`](crate::dual::Dual)).
+//! Number types in which equations are evaluated: plain `f64`, several points at once ([`Lanes`]), and values with derivatives
+//! ([`Dual`](crate::dual::Dual)).
 //!
-//! A system writes its equations once, generic over [`Real`]; from that one text come its value at a point,
-//! at four points at a time, and its exact Jacobian. Elementary functions of hot loops live here and nowhere
-//! else, so that every platform computes the same bits: [`sin_cos`] and [`exp`] are ours (≤ 2 ulp, tested),
-//! the rarer functions are the standard library's.
+//! A system writes its equations once, generic over [`Real`]; the same code gives the value at one point, at four points at a time,
+//! and the exact Jacobian. The elementary functions of hot loops are implemented here, so that every platform computes the same
+//! bits: [`sin_cos`] and [`exp`] have errors of at most 2 ulp (tested); the other functions are those of the standard library.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// A number type that a vector field can be evaluated in.
+/// A number type in which a vector field can be evaluated.
 pub trait Real:
     Copy
     + Add<Output = Self>
@@ -23,7 +22,7 @@ pub trait Real:
 {
     /// The constant `value`.
     fn constant(value: f64) -> Self;
-    /// Sine and cosine together: most dynamics need both.
+    /// Sine and cosine together, because most dynamics need both.
     fn sin_cos(self) -> (Self, Self);
     /// Natural logarithm.
     fn ln(self) -> Self;
@@ -33,7 +32,7 @@ pub trait Real:
     fn atan(self) -> Self;
     /// Hyperbolic tangent.
     fn tanh(self) -> Self;
-    /// `yes` where `self > 0`, `no` elsewhere.
+    /// Selects `yes` where `self > 0`, and `no` elsewhere.
     fn if_positive(self, yes: Self, no: Self) -> Self;
 
     /// Sine.
@@ -51,7 +50,7 @@ pub trait Real:
     fn square(self) -> Self {
         self * self
     }
-    /// `self` limited to [`low`, `high`]; its derivative outside is zero.
+    /// Limits `self` to [`low`, `high`]; the derivative outside is zero.
     #[inline(always)]
     fn clip(self, low: f64, high: f64) -> Self {
         let below = (self - low).if_positive(self, Self::constant(low));
@@ -90,12 +89,12 @@ impl Real for f64 {
     }
 }
 
-/// How many points a [`Lanes`] holds: one register of the most common vector extension.
+/// Number of points in a [`Lanes`]: one register of the most common vector extension.
 pub const LANES: usize = 4;
 
-/// The same quantity at [`LANES`] points; each operation acts on all of them.
+/// One quantity at [`LANES`] points; each operation acts on all of them.
 ///
-/// Lane by lane the arithmetic is that of `f64`, so a batch gives the same bits as its points one by one.
+/// Each lane is computed with `f64` arithmetic, so a batch gives the same bits as its points one by one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lanes(pub [f64; LANES]);
 
@@ -180,11 +179,11 @@ impl Real for Lanes {
     }
 }
 
-/// Largest |x| for which [`sin_cos`] reduces the argument itself: n·`HALF_PI[0]` and n·`HALF_PI[1]` are exact
-/// products while n < 2²⁰.
+/// Largest |x| for which [`sin_cos`] reduces the argument itself: the products n·`HALF_PI[0]` and n·`HALF_PI[1]` are exact for n <
+/// 2²⁰.
 const REDUCTION_LIMIT: f64 = 1e5;
 
-/// π/2 in three parts of 33, 33 and 53 bits.
+/// π/2 split into three parts of 33, 33 and 53 bits.
 const HALF_PI: [f64; 3] = [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_950_6e-21];
 
 /// Adding and subtracting 1.5·2⁵² rounds to the nearest integer and leaves its low bits in the mantissa.
@@ -213,7 +212,8 @@ const COS_TAYLOR: [f64; 8] = [
     -1.0 / 6_402_373_705_728_000.0,
 ];
 
-/// sin x and cos x, the same bits on every platform for |x| ≤ 10⁵; beyond (and for NaN) the standard library's.
+/// Computes sin x and cos x, with the same bits on every platform for |x| ≤ 10⁵. The standard library is used beyond that and for
+/// NaN.
 #[inline(always)]
 pub fn sin_cos(x: f64) -> (f64, f64) {
     if x.abs() <= REDUCTION_LIMIT {
@@ -224,7 +224,7 @@ pub fn sin_cos(x: f64) -> (f64, f64) {
     }
 }
 
-/// With x = n π/2 + r, |r| ≤ π/4: n (in the low bits of the first number), sin r and cos r.
+/// Reduces x = n π/2 + r, |r| ≤ π/4. Returns n (in the low bits of the first number), sin r and cos r.
 #[inline(always)]
 fn reduced<R: Real>(x: R) -> (R, R, R) {
     let shifted = x * std::f64::consts::FRAC_2_PI + ROUND;
@@ -234,17 +234,17 @@ fn reduced<R: Real>(x: R) -> (R, R, R) {
     let sin = r + r * square * polynomial(&SIN_TAYLOR, square);
     let half = square * 0.5;
     let top = -(half - 1.0);
-    // 1 − r²/2 rounds; (1 − top) − r²/2 is exactly what it lost.
+    // 1 − r²/2 is rounded; (1 − top) − r²/2 is exactly the rounding error.
     let lost = -(top - 1.0) - half;
     let cos = top + (lost + square * square * polynomial(&COS_TAYLOR, square));
     (shifted, sin, cos)
 }
 
-/// sin x and cos x from those of r, by the two lowest bits of n.
+/// Computes sin x and cos x from those of r, selected by the two lowest bits of n.
 #[inline(always)]
 fn in_quadrant(shifted: f64, sin: f64, cos: f64) -> (f64, f64) {
     let quadrant = shifted.to_bits();
-    // All ones if n is odd: then sine and cosine change places. Bit arithmetic, so that lanes need no branch.
+    // All ones if n is odd: sine and cosine are then exchanged. Bit operations avoid a branch, so that lanes can be vectorised.
     let odd = (quadrant & 1).wrapping_neg();
     let (s, c) = (sin.to_bits(), cos.to_bits());
     let swap = (s ^ c) & odd;
@@ -253,10 +253,10 @@ fn in_quadrant(shifted: f64, sin: f64, cos: f64) -> (f64, f64) {
     (f64::from_bits(s ^ swap ^ flip_sin), f64::from_bits(c ^ swap ^ flip_cos))
 }
 
-/// ln 2 in two parts: k·`LN_2[0]` is exact for |k| < 2²¹.
+/// ln 2 split into two parts: k·`LN_2[0]` is exact for |k| < 2²¹.
 const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 
-/// Coefficients of degree 2 to 11 of the polynomial nearest to eʳ in relative error on |r| ≤ ln 2 / 2 (Remez; 3.1e-18).
+/// Coefficients of degree 2 to 11 of the polynomial with the smallest relative error from eʳ on |r| ≤ ln 2 / 2 (Remez; 3.1e-18).
 const EXP_MINIMAX: [f64; 10] = [
     0.500_000_000_000_001_8,
     0.166_666_666_666_661_7,
@@ -270,11 +270,11 @@ const EXP_MINIMAX: [f64; 10] = [
     2.499_429_334_573_046_3e-8,
 ];
 
-/// eˣ, at most 2 ulp wrong, zero below −708 and infinite above 709. Without a branch: a dispatched loop over many numbers becomes
-/// vector instructions. Fused products round the same everywhere, so the bits are the same on every platform.
+/// Computes eˣ with an error of at most 2 ulp; zero below −708 and infinite above 709. The code has no branch, so loops over many
+/// numbers can be vectorised. Fused multiply-adds round identically everywhere, so the bits are the same on every platform.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    // Not `clamp`: these are single instructions, and NaN passes.
+    // Not `clamp`: these comparisons are single instructions and pass NaN through.
     let limited = if x > 709.0 { 709.0 } else { x };
     let limited = if limited < -708.0 { -708.0 } else { limited };
     let shifted = limited.mul_add(std::f64::consts::LOG2_E, ROUND);
@@ -285,15 +285,15 @@ pub fn exp(x: f64) -> f64 {
         p = p.mul_add(r, *c);
     }
     let fraction = (p * r).mul_add(r, r) + 1.0;
-    // k sits in the low bits of the mantissa of `shifted`; what stands above them is shifted out.
+    // The low bits of the mantissa of `shifted` hold k; the bits above are shifted out.
     let power = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
     let value = fraction * power;
     let value = if x < -708.0 { 0.0 } else { value };
     if x > 709.0 { f64::INFINITY } else { value }
 }
 
-/// Σ cᵢ xⁱ, in pairs of pairs (Estrin's scheme): a third of the latency of Horner's rule, which is what a rollout,
-/// one step after the other, waits for.
+/// Computes Σ cᵢ xⁱ by Estrin's scheme (pairs of pairs). It has a third of the latency of Horner's rule, which dominates the time
+/// of a sequential rollout.
 #[inline(always)]
 fn polynomial<R: Real>(c: &[f64; 8], x: R) -> R {
     let x2 = x * x;
@@ -307,7 +307,7 @@ fn polynomial<R: Real>(c: &[f64; 8], x: R) -> R {
 mod tests {
     use super::*;
 
-    /// Distance in units of the last place of `expected`, with an absolute floor far below any use of ours.
+    /// Distance in units in the last place of `expected`, with an absolute floor far below any value in use.
     fn ulps(actual: f64, expected: f64) -> f64 {
         let ulp = f64::from_bits(expected.abs().to_bits() + 1) - expected.abs();
         (actual - expected).abs() / ulp.max(1e-290)
@@ -318,7 +318,7 @@ mod tests {
         let mut worst: f64 = 0.0;
         for i in 0..400_000_u32 {
             let t = f64::from(i) / 400_000.0 * 2.0 - 1.0;
-            // Half of the points within ±8, half over the whole range of the reduction.
+            // Half of the points lie within ±8, half in the whole range of the argument reduction.
             let x = if i % 2 == 0 { 8.0 * t } else { t.powi(3) * REDUCTION_LIMIT };
             let (s, c) = sin_cos(x);
             worst = worst.max(ulps(s, x.sin())).max(ulps(c, x.cos()));

@@ -1,4 +1,4 @@
-// Studies for working on the page without the program: made up, but shaped as the server sends them.
+// Synthetic studies for work on the page without the program, in the format of the server.
 import { axis, exhibit, gallery, mark } from "./gallery.js";
 import { SYSTEMS } from "./systems.js";
 
@@ -11,7 +11,7 @@ export const idOf = (number) => number.toString(16).padStart(16, "0");
 
 const named = (pairs) => pairs.map(([name, unit]) => ({ name, unit }));
 
-/** A way from start to goal: late and wavy in early episodes, smooth in later ones. */
+/** A trajectory from start to goal: late and oscillating in early episodes, smooth in later ones. */
 export function motionOf(name, episode) {
   const system = SYSTEMS[name];
   const t = range(201).map((i) => (i * system.horizon) / 200);
@@ -95,9 +95,9 @@ export function study({
   const last = costs.at(-1) ?? null;
   const against = (value) =>
     [
-      ["best continuous", about.best],
-      ["best hold", about.held],
-      ["paper, at its end", about.paper],
+      ["optimum (known dynamics)", about.best],
+      ["optimal zero-order hold", about.held],
+      ["paper, final episode", about.paper],
     ].map(([what, other]) => ({
       with: what,
       value: other,
@@ -128,8 +128,8 @@ export function study({
     angles: [0],
     numbers: [
       { what: "cost of the last episode", value: last, compare: against(last) },
-      { what: "best cost so far", value: episodes ? Math.min(...costs) : null, compare: [] },
-      { what: "within 1 % of the optimum from episode", value: 3, compare: [] },
+      { what: "lowest cost", value: episodes ? Math.min(...costs) : null, compare: [] },
+      { what: "first episode from which all are within 1 % of the optimum", value: 3, compare: [] },
       { what: "coverage of 95 % bands", value: 0.96, compare: [] },
     ].slice(0, episodes ? 4 : 1),
     rows,
@@ -145,7 +145,7 @@ export function study({
       { what: "database", value: "1.2 MB, 63 events" },
       { what: "jitter", value: "none" },
       { what: "duplicates", value: "none" },
-      { what: "refused tells", value: hardware ? "2, last: line 4, column 3 is not a number" : "none" },
+      { what: "refused uploads", value: hardware ? "2, last: line 4, column 3 is not a number" : "none" },
     ],
     next,
     animation: system,
@@ -160,14 +160,14 @@ function overall(about, costs, measured, episodes) {
   const whole = axis("episode", "", { whole: true });
   let sum = 0;
   return [
-    exhibit("cost", "Cost", "of each episode, against the best that is possible", [
+    exhibit("cost", "Cost", "Cost and planned cost of each episode, beside the optimum with known dynamics.", [
       {
         title: "",
         x: whole,
         y: axis("cost", "", { scale: "log" }),
         marks: [
-          mark("horizontal", { y: about.best }, { label: "best continuous", muted: true, dash: "dashed" }),
-          mark("horizontal", { y: about.held }, { label: "best hold", muted: true, dash: "dotted" }),
+          mark("horizontal", { y: about.best }, { label: "optimum (known dynamics)", muted: true, dash: "dashed" }),
+          mark("horizontal", { y: about.held }, { label: "optimal zero-order hold", muted: true, dash: "dotted" }),
           mark("line", { x, y: costs }, { label: "cost" }),
           mark("points", { x, y: costs, marker: "circle" }, { label: "cost" }),
           mark(
@@ -186,7 +186,7 @@ function overall(about, costs, measured, episodes) {
         marks: [mark("line", { x, y: costs.map((cost) => (sum += cost - about.best)) }, { label: "regret" })],
       },
     ]),
-    exhibit("times", "When it was measured", "one stroke a measurement", [
+    exhibit("times", "Measurement times", "one stroke per measurement", [
       {
         title: "",
         x: axis("time", "s", { range: [0, about.horizon] }),
@@ -200,7 +200,7 @@ function overall(about, costs, measured, episodes) {
         ],
       },
     ]),
-    exhibit("timeline", "Where the time went", "seconds of each episode", [
+    exhibit("timeline", "Time spent", "wall-clock seconds of each episode", [
       {
         title: "",
         x: whole,
@@ -275,18 +275,18 @@ export function episodeView(found, number) {
   }));
   const levels = range(11).map((i) => i / 10);
   const exhibits = [
-    exhibit("states", "States and controls", "what was planned, predicted, done and measured", [
+    exhibit("states", "States and controls", "plan, prediction, executed trajectory and measurements", [
       ...states,
       ...controls,
     ]),
-    exhibit("phase", "Phase portrait", "coloured by what the model did not know before", phase),
-    exhibit("uncertainty", "Uncertainty along the way", "and the chosen times", [
+    exhibit("phase", "Phase portrait", "coloured by the model uncertainty before the episode", phase),
+    exhibit("uncertainty", "Uncertainty and chosen times", "model uncertainty along the trajectory", [
       {
         title: "",
         x: seconds,
         y: axis("‖σ‖"),
         marks: [
-          mark("line", { x: t, y: t.map((_, i) => band(i)) }, { label: "on the executed trajectory", muted: true }),
+          mark("line", { x: t, y: t.map((_, i) => band(i)) }, { label: "executed trajectory", muted: true }),
           mark(
             "points",
             { x: at.map((i) => t[i]), y: at.map((i) => band(i)), marker: "cross" },
@@ -315,7 +315,7 @@ export function episodeView(found, number) {
     ...about.states.map(([name]) => name),
     ...about.controls.map(([name]) => name),
     ...about.states.map(([name]) => `${name}_dot`),
-    "sigmas",
+    "residual [σ]",
   ];
   const rows = at.map((i, n) => [
     0,
@@ -387,7 +387,7 @@ export function sweep(id) {
   return { id, name: "sweeps/table1", status: "running", cells: 12, of: 21, columns, rows, exhibits: [] };
 }
 
-/** The studies of the mock, by id. */
+/** The studies of the mock server, by id. */
 export function studies() {
   const made = [
     study({ id: idOf(1), name: "runs/cart-pole-live", system: "cart-pole", episodes: 3, of: 40, live: true }),

@@ -1,4 +1,4 @@
-// Figures with every kind of mark, made by hand: what the one renderer of the page must draw.
+// Figures with every kind of mark, to test the renderer of the page.
 
 const line = (from, to, count) => Array.from({ length: count }, (_, i) => from + ((to - from) * i) / (count - 1));
 export const axis = (label, unit = "", more = {}) => ({ label, unit, scale: "linear", range: null, ...more });
@@ -94,18 +94,18 @@ const field = () => {
 };
 
 const intervals = () => ({
-  title: "Intervals, words, log axis",
+  title: "Intervals, categories, log axis",
   x: axis("cost", "", { scale: "log" }),
   y: axis("", "", { categories: ["max determinant", "max kernel distance", "equidistant"] }),
   marks: [
     mark("interval_x", { y: [0, 1, 2], low: [20.18, 20.2, 20.1], high: [20.25, 20.4, 400] }, { label: "20-80 %" }),
     mark("points", { x: [20.2, 20.3, 60], y: [0, 1, 2], marker: "diamond" }, { label: "median", series: 1 }),
-    mark("vertical", { x: 20.16 }, { label: "best", muted: true, dash: "dashed" }),
+    mark("vertical", { x: 20.16 }, { label: "optimum", muted: true, dash: "dashed" }),
   ],
 });
 
-const words = () => ({
-  title: "Words below",
+const categories = () => ({
+  title: "Categories below",
   x: axis("", "", {
     categories: ["max determinant", "max kernel distance", "equidistant", "receding horizon", "random"],
   }),
@@ -129,12 +129,12 @@ const large = () => ({
 
 const empty = () => ({ title: "Nothing", x: axis("x"), y: axis("y"), marks: [mark("line", { x: [null], y: [null] })] });
 
-/** One exhibit for all of it. */
+/** Figure cards with all kinds of marks. */
 export function gallery() {
   return [
     exhibit("curves", "Curves", "lines, steps, bands, rules, notes, gaps", [curves(), markers()]),
     exhibit("plane", "Planes", "loops, colours, fields", [phase(), field()]),
-    exhibit("ranges", "Ranges", "intervals, words, logarithms", [intervals(), words()]),
+    exhibit("ranges", "Ranges", "intervals, categories, logarithms", [intervals(), categories()]),
     exhibit("rest", "The rest", "large numbers, no data", [large(), empty()]),
   ];
 }

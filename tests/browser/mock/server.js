@@ -1,4 +1,4 @@
-// A stand-in for `ocorl watch`, for working on the page: same routes, same headers, made-up studies.
+// A mock of `ocorl watch` for work on the page: same routes, same headers, synthetic studies.
 // Usage: node mock/server.js watch DIR --port 0 --json (of DIR only the names of the folders in DIR/hostile are read)
 import { existsSync, readdirSync } from "node:fs";
 import { createServer } from "node:http";
@@ -133,7 +133,7 @@ async function answer(request, url, body) {
     const view = episodeView(found, Number(more));
     return view ? ok(view) : refusal(404, `there is no episode ${more}`);
   }
-  return refusal(404, "the mock has no such thing");
+  return refusal(404, "the mock server has no such route");
 }
 
 function compare(ids) {
@@ -173,7 +173,7 @@ function write(request, found, what, body) {
         422,
         "nothing was stored: a number is missing",
         [["place", `measured.csv, line ${bad + 1}, column ${column}`]],
-        "Mend the file and upload it again.",
+        "Correct the file and upload it again.",
         [{ line: bad + 1, column, message: "'nan' is not a finite number" }],
       );
     }

@@ -1,4 +1,4 @@
-// The systems that the page can animate, as far as the stand-in needs them.
+// The systems that the page can animate, as far as the mock server needs them.
 
 export const SYSTEMS = {
   pendulum: {

@@ -1,29 +1,29 @@
-//! `ocorl check`: looks over a file that describes a system.
+//! `ocorl check`: checks a file that describes a system.
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json};
 use ocorl::system::Quantity;
 use ocorl_study::system::System;
 use std::fmt::Write;
 
-/// What `ocorl check` accepts.
+/// Arguments of `ocorl check`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl check mytank.toml       what it describes, or what is wrong and where
-  ocorl new mytank              to begin such a file")]
+  ocorl check mytank.toml       summarize the system, or report errors
+  ocorl new mytank              create such a file")]
 pub(crate) struct Arguments {
     /// A file that describes a system
     #[arg(value_name = "FILE")]
     file: String,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let system = System::find(&arguments.file)?;
     let warnings = system.warnings();
-    if manners.json {
+    if global.json {
         let names = |of: &[Quantity]| of.iter().map(|q| q.name.clone()).collect::<Vec<_>>();
         return Ok(json(&serde_json::json!({
             "system": system.name,
@@ -37,13 +37,13 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         .into());
     }
     let mut remark = String::new();
-    for warning in warnings.iter().filter(|_| !manners.quiet) {
+    for warning in warnings.iter().filter(|_| !global.quiet) {
         let _ = writeln!(remark, "warning: {warning}");
     }
     Ok(Answer { text: summary(&system), remark })
 }
 
-/// Everything in one line.
+/// The system in one line.
 fn summary(system: &System) -> String {
     let task = &system.task;
     let states: Vec<&str> = task.states.iter().map(|q| q.name.as_str()).collect();

@@ -1,8 +1,8 @@
-//! `ocorl control`: run a plan on hardware, a line in for each state, a line out for each control.
+//! `ocorl control`: runs a plan on hardware. Reads one state per line, writes one control per line.
 
 mod shown;
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::signals::Signals;
 use crate::terminal::{Answer, say};
@@ -15,22 +15,22 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// How soon a signal is noticed.
+/// Interval at which signals are checked.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How long the first two solves may take, which touch all memory.
+/// Time for the first two solves, which touch all memory for the first time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Lines that wait while one is answered; whoever sends more has to wait.
+/// Number of lines that may wait while one is answered; then the sender has to wait.
 const QUEUE: usize = 16;
 
-/// A longer line is no state.
+/// Largest length of a line in bytes; a longer one is not a state.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// What is left to be written when somebody stops us: at most so many steps on the way to the safe control.
+/// Largest number of steps to the safe control when the program is stopped.
 const LAST_STEPS: usize = 500;
 
-/// What `ocorl control` accepts.
+/// Arguments of `ocorl control`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
@@ -38,37 +38,44 @@ Examples:
   echo '{\"t\": 0.0, \"x\": [3.14, 0.0]}' | ocorl control plan.json
   my-robot < pipe | ocorl control plan.json --log steps.csv > pipe
 
-Each line in is a state, {\"t\": 0.02, \"x\": [..]} or x by names; without t it is now. Each line out is
-a control, {\"t\": 0.02, \"u\": [..], \"rung\": \"planned\", \"late\": false}; \"measure\": true asks for a measurement.")]
+Each input line is a state, {\"t\": 0.02, \"x\": [..]} or x by names; without t the present time is used.
+Each output line is a control, {\"t\": 0.02, \"u\": [..], \"rung\": \"planned\", \"late\": false}; \"rung\" is the fallback level,
+\"measure\": true requests a measurement.")]
 pub(crate) struct Arguments {
-    /// The plan, as `ocorl study ask` writes it
+    /// The plan, as written by `ocorl study ask`
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
-    /// Which of its runs
+    /// Index of the initial state in the plan
     #[arg(long, value_name = "N", default_value_t = 0)]
     leg: usize,
-    /// Milliseconds a step waits for a solver [default: half the period]
+    /// Time that a step waits for the solver, in milliseconds [default: half the period]
     #[arg(long, value_name = "MS")]
     budget: Option<f64>,
-    /// Most iterations of a solve; 0: only the plan's gains
+    /// Largest number of solver iterations; 0 uses the plan's feedback gains only
     #[arg(long, value_name = "N", default_value_t = ITERATIONS)]
     iterations: usize,
-    /// Milliseconds without a line after which the control becomes the safe one [default: three periods]
+    /// Time without input after which the control becomes the safe one, in milliseconds [default: three periods]
     #[arg(long, value_name = "MS")]
     watchdog: Option<f64>,
+    /// States in a row that may be missing or not finite before the control goes to the safe one [default: 3]
+    #[arg(long, value_name = "N")]
+    max_dropouts: Option<usize>,
     /// Write every step to this CSV file
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Show the run to `ocorl watch`, and keep how the controller fared: folder of the study
+    /// Folder of the study: show the run in `ocorl watch`, and store controller performance
     #[arg(long, value_name = "DIR")]
     study: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let plan = read_plan(&arguments.plan)?;
     let mut settings = Settings::of(&plan);
     if let Some(budget) = milliseconds("--budget", arguments.budget)? {
         settings.budget = budget;
+    }
+    if let Some(count) = arguments.max_dropouts {
+        settings.max_dropouts = count;
     }
     let three = Duration::try_from_secs_f64(3.0 * plan.period).unwrap_or(Duration::MAX);
     let watchdog = milliseconds("--watchdog", arguments.watchdog)?.unwrap_or(three);
@@ -85,23 +92,23 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     let signals = Signals::catch()?;
     let shown =
         arguments.study.as_deref().map(|folder| Shown::begin(folder, &plan, arguments.leg)).transpose()?;
-    let mut desk = Desk { session, log, shown, text: String::new() };
-    let ended = desk.serve(&listen(), &signals);
-    let summary = desk.session.summary();
-    if let Some(log) = &mut desk.log {
+    let mut session_io = SessionIo { session, log, shown, text: String::new() };
+    let ended = session_io.serve(&listen(), &signals);
+    let summary = session_io.session.summary();
+    if let Some(log) = &mut session_io.log {
         log.flush();
     }
-    if let Some(shown) = desk.shown.take() {
-        shown.end(&desk.session);
+    if let Some(shown) = session_io.shown.take() {
+        shown.end(&session_io.session);
     }
     match ended {
         Ok(None) => {
-            Ok(Answer { text: String::new(), remark: if manners.quiet { String::new() } else { summary } })
+            Ok(Answer { text: String::new(), remark: if global.quiet { String::new() } else { summary } })
         }
         Ok(Some(signal)) => {
             let mut failure = Failure::interrupted(signal, "interrupted; the last control is the safe one")
                 .detail("steps", summary.trim_end());
-            // Nothing may follow the last control.
+            // No output may follow the last control.
             failure.output = Some(String::new());
             Err(failure)
         }
@@ -113,13 +120,13 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     }
 }
 
-/// The plan in a file.
+/// Reads a plan from a file.
 pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::usage(format!("cannot read '{name}'"))
             .detail("cause", error.to_string())
-            .hint("a plan is what `ocorl study ask` writes")
+            .hint("`ocorl study ask` writes plans")
     })?;
     Ok(PlanFile::parse(&text, &name)?)
 }
@@ -132,13 +139,13 @@ fn milliseconds(option: &str, value: Option<f64>) -> Result<Option<Duration>, Fa
     })
 }
 
-/// What comes in.
+/// An input event.
 enum Input {
     Line(Vec<u8>),
     TooLong,
 }
 
-/// Reads lines on a thread of its own, because reading cannot be interrupted.
+/// Reads lines in a thread of its own, because reading cannot be interrupted.
 fn listen() -> Receiver<Input> {
     let (sender, lines) = sync_channel(QUEUE);
     std::thread::spawn(move || {
@@ -152,7 +159,7 @@ fn listen() -> Receiver<Input> {
     lines
 }
 
-/// The next line without its end; none at the end of input.
+/// The next line without its line break; `None` at the end of the input.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<Input>> {
     let mut line = Vec::new();
     if input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
@@ -163,27 +170,27 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<Input>> {
         return Ok(Some(Input::Line(line)));
     }
     if (line.len() as u64) < LONGEST_LINE {
-        // The last line of all has no end.
+        // The last line has no line break.
         return Ok(Some(Input::Line(line)));
     }
     input.skip_until(b'\n')?;
     Ok(Some(Input::TooLong))
 }
 
-/// The session with its input and output.
-struct Desk<'a> {
+/// A control session with its input and output.
+struct SessionIo<'a> {
     session: Session<'a, Monotonic>,
     log: Option<Log>,
     shown: Option<Shown>,
     text: String,
 }
 
-impl Desk<'_> {
-    /// Answers until the input ends (none) or a signal comes (its number).
+impl SessionIo<'_> {
+    /// Answers states until the input ends (`None`) or a signal arrives (its number).
     fn serve(&mut self, lines: &Receiver<Input>, signals: &Signals) -> io::Result<Option<usize>> {
         loop {
             if let Some(signal) = signals.caught() {
-                self.last_words()?;
+                self.ramp_to_safe()?;
                 return Ok(Some(signal));
             }
             let wait = self.session.wait().unwrap_or(TICK).min(TICK);
@@ -195,17 +202,17 @@ impl Desk<'_> {
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
-            if !self.speak()? {
+            if !self.flush_output()? {
                 return Ok(None);
             }
         }
     }
 
-    /// The safe control; with a rate limit, step by step.
-    fn last_words(&mut self) -> io::Result<()> {
+    /// Writes the safe control; with a rate limit, the steps towards it.
+    fn ramp_to_safe(&mut self) -> io::Result<()> {
         for _ in 0..LAST_STEPS {
             let reached = self.session.stop(&mut self.text);
-            if !self.speak()? || reached {
+            if !self.flush_output()? || reached {
                 break;
             }
             std::thread::sleep(self.session.period());
@@ -213,8 +220,8 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Writes what there is to write, at once. False if nobody reads any more.
-    fn speak(&mut self) -> io::Result<bool> {
+    /// Writes pending output at once. Returns false if the reader is gone.
+    fn flush_output(&mut self) -> io::Result<bool> {
         if self.text.is_empty() {
             return Ok(true);
         }
@@ -234,7 +241,7 @@ impl Desk<'_> {
     }
 }
 
-/// Every step as a row. A log that cannot be written is no reason to stop.
+/// A log with one row per step. A failure to write it does not stop the session.
 struct Log {
     file: BufWriter<File>,
     rows: usize,
@@ -242,7 +249,7 @@ struct Log {
 }
 
 impl Log {
-    /// Rows that may be lost if we are killed.
+    /// Number of rows that may be lost if the process is killed.
     const UNWRITTEN: usize = 100;
 
     fn create(path: &Path, controls: usize) -> Result<Self, Failure> {
@@ -257,10 +264,10 @@ impl Log {
     fn write(&mut self, session: &Session<'_, Monotonic>) {
         let event = session.event();
         let (status, took) = (event.status, event.took.as_secs_f64() * 1e3);
-        let (rung, why) = (status.name(), status.why.map_or("", |why| why.text()));
+        let (level, why) = (status.level.name(), status.reason.map_or("", |reason| reason.text()));
         let controls: Vec<String> = session.control().iter().map(|u| format!("{u:?}")).collect();
         let row = format!(
-            "{:?},{rung},{},{:?},{took:.4},{why},{}\n",
+            "{:?},{level},{},{:?},{took:.4},{why},{}\n",
             event.time,
             status.missed,
             status.age,
@@ -280,7 +287,7 @@ impl Log {
     fn complain(&mut self, written: &io::Result<()>) {
         if let (Err(error), false) = (written, self.broken) {
             self.broken = true;
-            say(&format!("warning: the log cannot be written any more: {error}\n"));
+            say(&format!("warning: the log can no longer be written: {error}\n"));
         }
     }
 }

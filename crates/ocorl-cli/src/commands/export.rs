@@ -1,7 +1,7 @@
-//! `ocorl export`: a plan for those who run it without us.
+//! `ocorl export`: writes a plan as C or JSON, for use without this program.
 
 use super::control::read_plan;
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::checks::writable_folder;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json};
@@ -9,37 +9,37 @@ use ocorl_study::export::{c99, gain_table};
 use ocorl_study::files::write_atomically;
 use std::path::{Path, PathBuf};
 
-/// What `ocorl export` accepts.
+/// Arguments of `ocorl export`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
   ocorl export plan.json --format c --out firmware       ocorl_controller.h and .c, without dependencies
-  ocorl export plan.json --format json --out table.json  the table alone, for any language")]
+  ocorl export plan.json --format json --out table.json  the plan as a table, for any language")]
 pub(crate) struct Arguments {
-    /// The plan, as `ocorl study ask` writes it
+    /// The plan, as written by `ocorl study ask`
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
-    /// What to write
+    /// Output format
     #[arg(long, value_enum)]
     format: Format,
-    /// A folder; for JSON also a file
+    /// Output folder; for JSON also a file name
     #[arg(long, value_name = "DIR_OR_FILE")]
     out: PathBuf,
-    /// Which of its runs [default: c: 0; json: all]
+    /// Index of the initial state in the plan [default: c: 0; json: all]
     #[arg(long, value_name = "N")]
     leg: Option<usize>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
-    /// The table as any language can run it
+    /// The plan as a table that any language can read
     Json,
     /// C99 source
     C,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let plan = read_plan(&arguments.plan)?;
     let out = &arguments.out;
     let files: Vec<(PathBuf, String)> = match arguments.format {
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
             files.into_iter().map(|(name, text)| (out.join(name), text)).collect()
         }
         Format::Json => {
-            let text = gain_table(&plan, arguments.leg)?.text();
+            let text = gain_table(&plan, arguments.leg)?.text()?;
             let path = if names_a_folder(out) {
                 writable_folder(out)?;
                 out.join("controller.json")
@@ -65,11 +65,11 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         write_atomically(path, text.as_bytes()).map_err(|error| Failure::file(path, &error))?;
         written.push(path.display().to_string());
     }
-    Ok(if manners.json { json(&serde_json::json!({ "files": written })) } else { written.join("\n") + "\n" }
+    Ok(if global.json { json(&serde_json::json!({ "files": written })) } else { written.join("\n") + "\n" }
         .into())
 }
 
-/// An existing folder, or a name that ends like one.
+/// Whether `path` is an existing folder or ends like one.
 fn names_a_folder(path: &Path) -> bool {
     path.is_dir() || path.to_string_lossy().ends_with(['/', std::path::MAIN_SEPARATOR])
 }

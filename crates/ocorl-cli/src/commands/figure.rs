@@ -1,20 +1,20 @@
-//! `ocorl figure`: the paper's figures and ours, each as SVG, PNG and the numbers behind it.
+//! `ocorl figure`: the figures of the paper and further ones, each as SVG, PNG and CSV.
 
 mod gallery;
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::checks::writable_folder;
 use crate::errors::Failure;
 use crate::sweeping::{self, Options, Selection, Swept};
 use crate::table::{Align, Table};
 use crate::terminal::{Answer, say};
-use gallery::{GALLERY, Portraits, Source, Subject};
+use gallery::{DetailedRuns, GALLERY, Source, Subject};
 use ocorl::learn::{Episode, Time};
 use ocorl_study::cell::{Cell, Prepared};
 use ocorl_study::files::write_atomically;
-use ocorl_study::portrait::Portrait;
 use ocorl_study::report::Studied;
 use ocorl_study::results::Results;
+use ocorl_study::run_snapshot::RunSnapshot;
 use ocorl_study::studies;
 use ocorl_view::{Figure, png, svg};
 use serde_json::json;
@@ -22,30 +22,30 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Pixels of the PNG for one of the SVG.
+/// PNG pixels per SVG unit.
 const PIXELS: f64 = 2.0;
 
-/// What `ocorl figure` accepts.
+/// Arguments of `ocorl figure`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl figure                                 which figures there are
-  ocorl figure phase                           one run looked at closely, into figures/phase.{svg,png,csv}
-  ocorl figure optimism --seeds 3              a sweep, then its figure
-  ocorl figure gaps --from studies/results/table1   from results that are there
+  ocorl figure                                 list all figures
+  ocorl figure phase                           one run in detail, into figures/phase.{svg,png,csv}
+  ocorl figure optimism --seeds 3              run a sweep, then draw its figure
+  ocorl figure gaps --from studies/results/table1   draw existing results
 
-Finished runs are kept in sweeps/: stop it at any moment, the same command goes on where it was.")]
+Finished runs are kept in sweeps/: an interrupted sweep is continued by the same command.")]
 pub(crate) struct Arguments {
-    /// Its name, or all
+    /// Name of the figure, or all
     #[arg(value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
     selection: Selection,
-    /// Episodes to look at closely, separated by commas
+    /// Episodes to show in detail, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     at: Vec<usize>,
-    /// Draw the results of a sweep that is there, and run nothing
+    /// Draw the results of an existing sweep, and run nothing
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
     /// Folder for the figures
@@ -55,8 +55,8 @@ pub(crate) struct Arguments {
     sweep: Options,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
-    let Some(name) = &arguments.name else { return Ok(list(manners).into()) };
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
+    let Some(name) = &arguments.name else { return Ok(list(global).into()) };
     let wanted: Vec<&Subject> = match name.as_str() {
         "all" => GALLERY.iter().collect(),
         name => vec![GALLERY.iter().find(|subject| subject.name == name).ok_or_else(|| {
@@ -66,13 +66,13 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     };
     if arguments.from.is_some() && wanted.iter().any(|subject| matches!(subject.source, Source::Run(_))) {
         return Err(Failure::usage(format!("--from does not go with '{name}'"))
-            .hint("it looks at one run closely, and makes that run itself"));
+            .hint("this figure shows one run in detail, and runs it itself"));
     }
     let (mut text, mut documents) = (String::new(), Vec::new());
     for subject in wanted {
         let figure = match &subject.source {
-            Source::Run(portraits) => {
-                let cells = arguments.selection.cells(portraits.system, portraits.set, portraits.seeds)?;
+            Source::Run(detailed) => {
+                let cells = arguments.selection.cells(detailed.system, detailed.set, detailed.seeds)?;
                 if arguments.sweep.dry_run {
                     let _ = writeln!(
                         text,
@@ -83,16 +83,16 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
                     documents.push(json!({ "figure": subject.name, "runs": cells.len() }));
                     continue;
                 }
-                let mut tell = |words: &str| {
-                    if !manners.quiet {
-                        say(&format!("{}: {words}", subject.name));
+                let mut tell = |message: &str| {
+                    if !global.quiet {
+                        say(&format!("{}: {message}", subject.name));
                     }
                 };
-                look(portraits, &cells, &arguments.at, &mut tell)?
+                look(detailed, &cells, &arguments.at, &mut tell)?
             }
-            Source::Sweep { study, draw } => match results(study, arguments, manners)? {
+            Source::Sweep { study, draw } => match results(study, arguments, global)? {
                 Swept::Planned(planned) => {
-                    let _ = write!(text, "{}: {}", subject.name, planned.words());
+                    let _ = write!(text, "{}: {}", subject.name, planned.summary_line());
                     documents.push(json!({ "figure": subject.name, "planned": planned }));
                     continue;
                 }
@@ -106,10 +106,10 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         let (svg, png, csv) = (file("svg"), file("png"), file("csv"));
         documents.push(json!({ "figure": subject.name, "svg": svg, "png": png, "csv": csv }));
     }
-    Ok(if manners.json { crate::terminal::json(&documents) } else { text }.into())
+    Ok(if global.json { crate::terminal::json(&documents) } else { text }.into())
 }
 
-/// Every figure that `studies` (or a run of its own) can give, as SVG into `folder`; `tell` hears which.
+/// Draws every figure for which `studies` (or a run of its own) has data, as SVG into `folder`; `tell` receives the names.
 pub(super) fn draw_all(
     studies: &BTreeMap<String, Studied>,
     folder: &Path,
@@ -122,9 +122,9 @@ pub(super) fn draw_all(
                 Some(studied) => draw(&studied.results),
                 None => continue,
             },
-            Source::Run(portraits) => {
-                let cells = Selection::default().cells(portraits.system, portraits.set, portraits.seeds)?;
-                look(portraits, &cells, &[], &mut |_| ())?
+            Source::Run(detailed) => {
+                let cells = Selection::default().cells(detailed.system, detailed.set, detailed.seeds)?;
+                look(detailed, &cells, &[], &mut |_| ())?
             }
         };
         tell(subject.name);
@@ -134,9 +134,9 @@ pub(super) fn draw_all(
     Ok(())
 }
 
-/// What there is.
-fn list(manners: Manners) -> String {
-    if manners.json {
+/// The list of figures.
+fn list(global: GlobalArgs) -> String {
+    if global.json {
         let all: Vec<_> = GALLERY.iter().map(|s| json!({ "name": s.name, "shows": s.shows })).collect();
         return crate::terminal::json(&all);
     }
@@ -147,20 +147,20 @@ fn list(manners: Manners) -> String {
     table.text()
 }
 
-/// The results of a study: from a folder, or run.
-fn results(study: &str, arguments: &Arguments, manners: Manners) -> Result<Swept, Failure> {
+/// The results of a sweep: read from a folder, or run now.
+fn results(study: &str, arguments: &Arguments, global: GlobalArgs) -> Result<Swept, Failure> {
     if let Some(folder) = &arguments.from {
         return Ok(Swept::Done(Results::load(folder)?));
     }
     let mut grid = studies::grid(study)?;
     arguments.selection.apply(&mut grid)?;
     let folder = sweeping::folder(arguments.selection.sweep_out.as_ref(), study);
-    arguments.sweep.sweep(&grid, &folder, manners)
+    arguments.sweep.sweep(&grid, &folder, global)
 }
 
-/// A figure that looks at runs closely, at the episodes `at` or at its own; `tell` hears how far it is.
+/// A figure of single runs in detail, at the episodes `at` or at its defaults; `tell` receives progress messages.
 fn look(
-    portraits: &Portraits,
+    detailed: &DetailedRuns,
     cells: &[Cell],
     at: &[usize],
     tell: &mut dyn FnMut(&str),
@@ -169,33 +169,33 @@ fn look(
     for cell in cells {
         prepared.push((cell, cell.prepare()?));
     }
-    // Everything that can be wrong, before anything is run.
+    // All arguments are checked before anything is run.
     let last = prepared.iter().map(|(_, p)| p.settings.episodes).min().unwrap_or(1) - 1;
     if let Some(beyond) = at.iter().find(|&&episode| episode > last) {
         return Err(Failure::usage(format!("there is no episode {beyond}: the last is {last}")));
     }
     if prepared.iter().any(|(_, p)| p.settings.time == Time::Discrete) {
-        return Err(Failure::usage("this figure shows a model of continuous time")
-            .hint("what is learned in discrete time is in: ocorl figure discrete"));
+        return Err(Failure::usage("this figure shows a continuous-time model")
+            .hint("for learning in discrete time: ocorl figure discrete"));
     }
     let at: Vec<usize> = match at {
-        [] => portraits.at.iter().map(|&episode| episode.min(last)).collect(),
+        [] => detailed.at.iter().map(|&episode| episode.min(last)).collect(),
         given => given.to_vec(),
     };
     let mut learned = Vec::new();
     for (cell, Prepared { benchmark, settings }) in &prepared {
         let mut watch = |episode: &Episode| tell(&format!("{cell}: episode {}\n", episode.record.episode));
-        learned.push(Portrait::learn(benchmark, settings, cell.seed, &mut watch)?);
+        learned.push(RunSnapshot::learn(benchmark, settings, cell.seed, &mut watch)?);
     }
-    Ok((portraits.draw)(&learned, &at))
+    Ok((detailed.draw)(&learned, &at))
 }
 
-/// "1 run"
+/// A number of runs as text: "1 run".
 fn runs(count: usize) -> String {
     if count == 1 { "1 run".into() } else { format!("{count} runs") }
 }
 
-/// The picture twice, and its numbers.
+/// Writes the figure as SVG and PNG, and its data as CSV.
 fn save(figure: &Figure, folder: &Path, name: &str) -> Result<(), Failure> {
     writable_folder(folder)?;
     let pixels =

@@ -1,28 +1,29 @@
-//! `ocorl list`: the systems, and what they are asked to do.
+//! `ocorl list`: the systems and their tasks.
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::table::{Align, Table, wrap};
 use crate::terminal::{Answer, json};
-use ocorl::system::{Benchmark, Bounds, Parameter, Quantity, Text};
+use ocorl::learn::Settings;
+use ocorl::system::{Benchmark, Bounds, KnownSystem, Parameter, Quantity, Text};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Characters in a line.
+/// Number of characters per line.
 const WIDTH: usize = 100;
 
-/// What `ocorl list` accepts.
+/// Arguments of `ocorl list`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Systems to tell all about: start, limits, parameters
+    /// Systems to show in detail: initial state, limits, parameters
     #[arg(value_name = "SYSTEM")]
     systems: Vec<String>,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let find = |name: &String| super::known_system(name);
-    let chosen: Vec<Benchmark> = arguments.systems.iter().map(find).collect::<Result<_, _>>()?;
-    if manners.json {
+    let chosen: Vec<KnownSystem> = arguments.systems.iter().map(find).collect::<Result<_, _>>()?;
+    if global.json {
         let all = if chosen.is_empty() { Benchmark::all() } else { chosen };
         return Ok(json(&all.iter().map(Document::of).collect::<Vec<_>>()).into());
     }
@@ -32,14 +33,14 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     Ok(chosen.iter().map(details).collect::<Vec<_>>().join("\n").into())
 }
 
-/// Two or three lines a system.
-fn overview(all: &[Benchmark]) -> String {
+/// Two or three lines per system.
+fn overview(all: &[KnownSystem]) -> String {
     let widest = all.iter().map(|b| b.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for b in all {
-        let mark = if b.published.is_some() { '*' } else { ' ' };
+        let mark = if b.published().is_some() { '*' } else { ' ' };
         let _ = writeln!(text, "{mark} {:<widest$}  {}: {}", b.name, b.title, b.summary);
-        let (n, m) = (b.settings.episodes, b.settings.measurements);
+        let Settings { episodes: n, measurements: m, .. } = Settings::for_system(b);
         let horizon = with_unit(b.task.horizon, b.time_unit());
         let settings = format!("    T {horizon:<6} N {n}  M {m}   ");
         let (states, inputs) = (grouped(&b.task.states), grouped(&b.task.controls));
@@ -51,19 +52,19 @@ fn overview(all: &[Benchmark]) -> String {
             text += &listing(&format!("{:1$}inputs ", "", settings.len()), &inputs);
         }
     }
-    text += "\n* in the paper's Table 1. T: horizon, N: episodes, M: measurements an episode, as the paper ran it.\n";
-    text += "  All about one of them: ocorl list pendulum\n";
+    text += "\n* in the paper's Table 1. T: horizon, N: episodes, M: measurements per episode, as in the paper.\n";
+    text += "  Details of one system: ocorl list pendulum\n";
     text
 }
 
-/// A heading and what follows, in lines that fit.
+/// A heading and its items, in lines that fit.
 fn listing(heading: &str, items: &[String]) -> String {
     let lines = wrap(items, WIDTH - heading.len());
     let indent = format!("\n{}", " ".repeat(heading.len()));
     format!("{heading}{}\n", lines.join(&indent))
 }
 
-/// Names with units; neighbours of equal unit share it.
+/// Names with units; neighbours with equal units share them.
 fn grouped(quantities: &[Quantity]) -> Vec<String> {
     let same = |a: &Quantity, b: &Quantity| a.unit == b.unit;
     let named = |group: &[Quantity]| {
@@ -76,8 +77,8 @@ fn grouped(quantities: &[Quantity]) -> Vec<String> {
     quantities.chunk_by(same).map(named).collect()
 }
 
-/// Everything that options can change.
-fn details(b: &Benchmark) -> String {
+/// Everything about a system that options can change.
+fn details(b: &KnownSystem) -> String {
     let t = &b.task;
     let mut text = format!("{} ({})\n{}\n\n", b.title, b.name, b.summary);
     let mut table =
@@ -110,7 +111,7 @@ fn limit(value: f64) -> String {
     if value.is_finite() { short(value) } else { "none".into() }
 }
 
-/// As few digits as tell the value to a millionth.
+/// The value with as few digits as give it to a relative accuracy of 1e-6.
 fn short(value: f64) -> String {
     let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
     if rounded == 0.0 || (1e-3..1e6).contains(&rounded.abs()) {
@@ -124,7 +125,7 @@ fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { short(value) } else { format!("{} {unit}", short(value)) }
 }
 
-/// Everything, for programs.
+/// A system as JSON.
 #[derive(Serialize)]
 struct Document {
     system: Text,
@@ -143,7 +144,7 @@ struct Document {
     parameters: Vec<Entry>,
 }
 
-/// A state with its start, an input with its safe value, or a parameter. No limit is null.
+/// A state with its initial value, an input with its safe value, or a parameter. A missing limit is `null`.
 #[derive(Serialize)]
 struct Entry {
     name: String,
@@ -154,8 +155,8 @@ struct Entry {
 }
 
 impl Document {
-    fn of(b: &Benchmark) -> Self {
-        let t = &b.task;
+    fn of(b: &KnownSystem) -> Self {
+        let (t, settings) = (&b.task, Settings::for_system(b));
         let quantities = |quantities: &[Quantity], values: &[f64], bounds: &Bounds| {
             let entry = |(i, q): (usize, &Quantity)| Entry {
                 name: q.name.clone(),
@@ -175,14 +176,14 @@ impl Document {
             system: b.name.clone(),
             title: b.title.clone(),
             summary: b.summary.clone(),
-            aliases: b.aliases,
-            in_paper: b.published.is_some(),
+            aliases: b.benchmark().map_or(&[], |entry| entry.aliases),
+            in_paper: b.published().is_some(),
             horizon: t.horizon,
             time_unit: b.time_unit(),
-            episodes: b.settings.episodes,
-            measurements: b.settings.measurements,
-            tracking_horizon: b.settings.tracking_horizon,
-            table_scale: b.table_scale(),
+            episodes: settings.episodes,
+            measurements: settings.measurements,
+            tracking_horizon: settings.track.horizon,
+            table_scale: b.table_units().scale(),
             states: quantities(&t.states, &t.initial_state, &t.state_bounds),
             inputs: quantities(&t.controls, &t.safe_control, &t.control_bounds),
             parameters: b.parameters.iter().map(parameter).collect(),

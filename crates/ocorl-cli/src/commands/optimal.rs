@@ -1,20 +1,20 @@
-//! `ocorl optimal`: the best control of known systems, beside the first columns of the paper's Table 1.
+//! `ocorl optimal`: the optimal control of known systems, beside the first columns of the paper's Table 1.
 
 mod answer;
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::checks::{between, threads, writable_file};
 use crate::errors::Failure;
 use crate::terminal::{Answer, Progress};
 use clap::ValueEnum;
 use ocorl::baseline::{self, BaselineSettings, Baselines, Tracker};
-use ocorl::system::{Benchmark, Quantity};
+use ocorl::system::{Benchmark, KnownSystem, Quantity};
 use ocorl_view::plots;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What `ocorl optimal` accepts.
+/// Arguments of `ocorl optimal`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
@@ -23,13 +23,13 @@ Examples:
   ocorl optimal pendulum --limit torque=-2:2          with a weaker motor
   ocorl optimal cart-pole --set gravity=9.81 --plot cart-pole.svg")]
 pub(crate) struct Arguments {
-    /// Systems by name; see: ocorl list
+    /// Names of systems; see: ocorl list
     #[arg(value_name = "SYSTEM", conflicts_with = "all")]
     systems: Vec<String>,
     /// The nine systems of the paper's Table 1
     #[arg(long)]
     all: bool,
-    /// Draw what was found (.svg), or write the numbers behind the drawing (.csv)
+    /// Plot the solutions (.svg), or write the data of the plot (.csv)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     #[command(flatten)]
@@ -42,45 +42,45 @@ pub(crate) struct Arguments {
 #[derive(clap::Args)]
 #[command(next_help_heading = "The problem (of one system; for its names see: ocorl list SYSTEM)")]
 struct Problem {
-    /// How long to control, in the system's unit of time
+    /// Horizon, in the system's unit of time
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     horizon: Option<f64>,
-    /// A parameter of the dynamics
+    /// Value of a parameter of the dynamics
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(String, f64)>,
-    /// Limits of a state or an input; an empty end is no limit
+    /// Limits of a state or an input; an empty end means no limit
     #[arg(long, value_name = "NAME=LOW:HIGH", value_parser = interval)]
     limit: Vec<(String, f64, f64)>,
-    /// Where a state starts
+    /// Initial value of a state
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     start: Vec<(String, f64)>,
 }
 
-/// Options that change how the answer is found.
+/// Options that change how the problem is solved.
 #[derive(clap::Args)]
 #[command(next_help_heading = "The method")]
 struct Method {
-    /// Intervals of the plan
+    /// Number of intervals of the plan
     #[arg(long, value_name = "N", default_value_t = 400, allow_hyphen_values = true)]
     intervals: usize,
-    /// Holds of the zero-order hold [default: the paper's M - 1]
+    /// Number of intervals of the zero-order hold [default: the paper's M - 1]
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     holds: Option<usize>,
-    /// Who follows the plan: mpc (as in the paper), feedback (the plan's gains) or replan (the task anew)
+    /// How the plan is tracked: mpc (as in the paper), feedback (the plan's gains) or replan (the task again)
     #[arg(long, value_enum, default_value = "mpc", hide_possible_values = true)]
     tracker: Follower,
-    /// Seed of the random starts
+    /// Seed of the random initial guesses
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Stages in which the horizon grows; for long tasks that end in balance
+    /// Number of stages in which the horizon grows; for long tasks that end in balance
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     stages: usize,
-    /// Threads; they do not change the answer [default: all processors]
+    /// Number of threads; results do not depend on it [default: number of processors]
     #[arg(long, value_name = "J", allow_hyphen_values = true)]
     jobs: Option<usize>,
 }
 
-/// The names of [`Tracker`].
+/// Command-line names of [`Tracker`].
 #[derive(Clone, Copy, ValueEnum)]
 enum Follower {
     Mpc,
@@ -88,28 +88,28 @@ enum Follower {
     Replan,
 }
 
-/// More than these are refused rather than tried: memory grows with them.
+/// Largest values of the options; memory grows with them.
 const MOST_INTERVALS: usize = 10_000;
 const MOST_HOLDS: usize = 1_000;
 const MOST_STAGES: usize = 100;
 
-/// One system and what was found.
+/// One system and its solution.
 struct Solved {
-    benchmark: Benchmark,
-    /// True if the problem is not the paper's.
+    benchmark: KnownSystem,
+    /// Whether the problem differs from the paper's.
     changed: bool,
     result: Result<Baselines, Failure>,
     seconds: f64,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let begin = Instant::now();
     let problems = problems(arguments)?;
     let settings = settings(&arguments.method)?;
     if let Some(path) = &arguments.plot {
         check_plot(path)?;
     }
-    let progress = Progress::new(problems.len(), manners.quiet);
+    let progress = Progress::new(problems.len(), global.quiet);
     let solved = solve(problems, &settings, arguments.method.jobs, &progress)?;
     let drawn = match &arguments.plot {
         Some(path) if solved.iter().any(|s| s.result.is_ok()) => {
@@ -119,27 +119,24 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         _ => String::new(),
     };
     let text =
-        if manners.json { answer::documents(&solved, &settings) } else { answer::table(&solved, &settings) };
+        if global.json { answer::documents(&solved, &settings) } else { answer::table(&solved, &settings) };
     let output = if solved.iter().any(|s| s.result.is_ok()) { Some(text) } else { None };
-    if let Some(failure) = failed(&solved, output.as_deref(), manners) {
+    if let Some(failure) = failed(&solved, output.as_deref(), global) {
         return Err(failure);
     }
     let warnings: String = solved.iter().filter_map(Solved::warning).collect();
     let remark = format!("{warnings}done in {:.1} s{drawn}\n", begin.elapsed().as_secs_f64());
-    Ok(Answer {
-        text: output.unwrap_or_default(),
-        remark: if manners.quiet { String::new() } else { remark },
-    })
+    Ok(Answer { text: output.unwrap_or_default(), remark: if global.quiet { String::new() } else { remark } })
 }
 
-/// The systems asked for, changed as asked, and whether they were.
-fn problems(arguments: &Arguments) -> Result<Vec<(Benchmark, bool)>, Failure> {
+/// The requested systems with their changes, and whether they differ from the paper's.
+fn problems(arguments: &Arguments) -> Result<Vec<(KnownSystem, bool)>, Failure> {
     let find = |name: &String| super::known_system(name);
     if arguments.systems.is_empty() && !arguments.all {
         return Err(Failure::usage("no system given")
             .hint("as in: ocorl optimal pendulum, or: ocorl optimal --all; see: ocorl list"));
     }
-    let mut systems: Vec<Benchmark> = if arguments.all {
+    let mut systems: Vec<KnownSystem> = if arguments.all {
         Benchmark::of_the_paper()
     } else {
         arguments.systems.iter().map(find).collect::<Result<_, _>>()?
@@ -167,8 +164,8 @@ fn problems(arguments: &Arguments) -> Result<Vec<(Benchmark, bool)>, Failure> {
     Ok(systems.into_iter().map(|b| (b, changed)).collect())
 }
 
-/// Carries the options over to the system; their order does not matter, so all are checked at the end.
-fn change(b: &mut Benchmark, problem: &Problem) -> Result<(), Failure> {
+/// Applies the options to the system. Their order does not matter, so all are checked at the end.
+fn change(b: &mut KnownSystem, problem: &Problem) -> Result<(), Failure> {
     let (system, position) = (b.name.clone(), |quantities: &[Quantity], name: &str| {
         quantities.iter().position(|q| q.name == name)
     });
@@ -213,8 +210,8 @@ fn change(b: &mut Benchmark, problem: &Problem) -> Result<(), Failure> {
     Ok(b.validate()?)
 }
 
-/// True if an option made the problem another one.
-fn differs(a: &Benchmark, b: &Benchmark) -> bool {
+/// Whether the options changed the problem.
+fn differs(a: &KnownSystem, b: &KnownSystem) -> bool {
     a.parameters != b.parameters
         || a.task.horizon != b.task.horizon
         || a.task.initial_state != b.task.initial_state
@@ -235,28 +232,27 @@ fn settings(method: &Method) -> Result<BaselineSettings, Failure> {
     Ok(BaselineSettings { intervals, holds, tracker, seed, stages, ..BaselineSettings::default() })
 }
 
-/// Finds out before the work whether its picture can be kept.
+/// Checks before the computation whether the plot can be written.
 fn check_plot(path: &Path) -> Result<(), Failure> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     if !["svg", "csv"].contains(&extension) {
         return Err(Failure::usage(format!("--plot cannot write '{}'", path.display()))
-            .hint("pictures are .svg files, their numbers .csv files"));
+            .hint("plots are .svg files, their data .csv files"));
     }
     writable_file(path)
 }
 
-/// All systems side by side; the order of the results is that of the problems.
+/// Solves all problems in parallel; results are in the order of the problems.
 fn solve(
-    problems: Vec<(Benchmark, bool)>,
+    problems: Vec<(KnownSystem, bool)>,
     settings: &BaselineSettings,
     jobs: Option<usize>,
     progress: &Progress,
 ) -> Result<Vec<Solved>, Failure> {
     let pool = threads("--jobs", jobs)?;
-    let one = |(benchmark, changed): (Benchmark, bool)| {
+    let one = |(benchmark, changed): (KnownSystem, bool)| {
         let begin = Instant::now();
-        let settings = BaselineSettings { period: benchmark.settings.tracking_period, ..settings.clone() };
-        let result = baseline::all(&benchmark, &settings).map_err(Failure::from);
+        let result = baseline::all(&benchmark, settings).map_err(Failure::from);
         progress.finished(&benchmark.name);
         Solved { benchmark, changed, result, seconds: begin.elapsed().as_secs_f64() }
     };
@@ -264,7 +260,7 @@ fn solve(
 }
 
 fn draw(path: &Path, solved: &[Solved]) -> Result<(), Failure> {
-    let found: Vec<(&Benchmark, &Baselines)> =
+    let found: Vec<(&KnownSystem, &Baselines)> =
         solved.iter().filter_map(|s| s.result.as_ref().ok().map(|found| (&s.benchmark, found))).collect();
     let figure = match found.as_slice() {
         [(benchmark, baselines)] => plots::one_system(benchmark, baselines),
@@ -275,8 +271,8 @@ fn draw(path: &Path, solved: &[Solved]) -> Result<(), Failure> {
     ocorl_view::write_atomically(path, contents.as_bytes()).map_err(|error| Failure::file(path, &error))
 }
 
-/// One failure for all that failed. Programs get the rest as its `results`, people as the table.
-fn failed(solved: &[Solved], output: Option<&str>, manners: Manners) -> Option<Failure> {
+/// One failure for all failed systems. With `--json` the other results are its `results`, otherwise the table is printed.
+fn failed(solved: &[Solved], output: Option<&str>, global: GlobalArgs) -> Option<Failure> {
     let failures: Vec<(&str, &Failure)> =
         solved.iter().filter_map(|s| Some((&*s.benchmark.name, s.result.as_ref().err()?))).collect();
     let mut failure = match failures.as_slice() {
@@ -287,17 +283,17 @@ fn failed(solved: &[Solved], output: Option<&str>, manners: Manners) -> Option<F
             several.iter().fold(all, |all, (name, failure)| all.detail((*name).to_owned(), failure.message()))
         }
     };
-    failure.output = output.map(|text| if manners.json { failure.json_with(text) } else { text.to_owned() });
+    failure.output = output.map(|text| if global.json { failure.json_with(text) } else { text.to_owned() });
     Some(failure)
 }
 
-/// NAME=VALUE
+/// Parses NAME=VALUE.
 fn assignment(text: &str) -> Result<(String, f64), String> {
     let (name, value) = text.split_once('=').ok_or("it must be NAME=VALUE, as in gravity=9.81")?;
     Ok((name.trim().into(), number(value)?))
 }
 
-/// NAME=LOW:HIGH
+/// Parses NAME=LOW:HIGH.
 fn interval(text: &str) -> Result<(String, f64, f64), String> {
     let form = "it must be NAME=LOW:HIGH, as in torque=-2:2 or torque=:2";
     let (name, limits) = text.split_once('=').ok_or(form)?;
@@ -324,14 +320,14 @@ mod tests {
         let bad = Solved { benchmark, changed: false, result: Err(Failure::badly("it fell")), seconds: 0.0 };
         let solved = [good, bad];
 
-        let people = Manners { json: false, quiet: true };
+        let people = GlobalArgs { json: false, quiet: true };
         let table = answer::table(&solved, &settings);
         let failure = failed(&solved, Some(&table), people).unwrap();
         assert_eq!(failure.text(), "error: 1 of 2 systems failed\n  pendulum  it fell\n");
         assert_eq!((failure.code, failure.output.as_ref()), (1, Some(&table)));
         assert!(table.lines().any(|line| line.starts_with("Pendulum") && line.contains("failed")), "{table}");
 
-        let programs = Manners { json: true, quiet: true };
+        let programs = GlobalArgs { json: true, quiet: true };
         let failure = failed(&solved, Some(&answer::documents(&solved, &settings)), programs).unwrap();
         let document: serde_json::Value = serde_json::from_str(&failure.output.unwrap()).unwrap();
         assert_eq!(document["error"], "1 of 2 systems failed");

@@ -1,6 +1,6 @@
-//! `ocorl report`: a study or a sweep as one page, to be read, sent, printed.
+//! `ocorl report`: writes a study or a sweep as one HTML file.
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json, say};
 use ocorl_study::store::StoreError;
@@ -9,26 +9,26 @@ use ocorl_view::report::{self, Document};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What `ocorl report` accepts.
+/// Arguments of `ocorl report`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl report runs/pendulum-0             one page about a run, into runs/pendulum-0/report.html
-  ocorl report sweeps/table1               the same of a sweep, also while it runs
-  ocorl report lab --out report.html       into a file of your own, with report.json beside it
+  ocorl report runs/pendulum-0             report of a run, into runs/pendulum-0/report.html
+  ocorl report sweeps/table1               report of a sweep, also while it runs
+  ocorl report lab --out report.html       into this file, with report.json beside it
 
-The page needs nothing else: no network, no script. Open it in a browser, send it, print it.")]
+The report is one HTML file without scripts or external files: open it in a browser, send it, print it.")]
 pub(crate) struct Arguments {
     /// Folder of a study, a run or a sweep
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
-    /// The page; the data behind it go beside it as .json [default: DIR/report.html]
+    /// Output file; its data are written beside it as .json [default: DIR/report.html]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// What a folder holds.
+/// What a folder contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Study,
@@ -52,24 +52,24 @@ impl Kind {
     }
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let [folder] = arguments.folders.as_slice() else {
-        return Err(Failure::usage(format!("a report is of one folder, not of {}", arguments.folders.len()))
+        return Err(Failure::usage(format!("a report covers one folder, not {}", arguments.folders.len()))
             .hint("one after the other, as in: for d in runs/*; do ocorl report \"$d\"; done"));
     };
     let Some(kind) = Kind::of(folder) else { return Err(nothing(folder)) };
     let file = arguments.out.clone().unwrap_or_else(|| folder.join("report.html"));
     let data = beside(&file)?;
     let document = match kind {
-        Kind::Study => report::study(folder, &mut |words| {
-            if !manners.quiet {
-                say(&format!("{words}\n"));
+        Kind::Study => report::study(folder, &mut |message| {
+            if !global.quiet {
+                say(&format!("{message}\n"));
             }
         })?,
         Kind::Sweep => sweep(folder)?,
     };
     write(&document, &file).map_err(|failure| failure.hint("write elsewhere with --out FILE"))?;
-    let text = if manners.json {
+    let text = if global.json {
         let (file, data) = (file.display().to_string(), data.display().to_string());
         json(&serde_json::json!({ "report": file, "data": data, "kind": kind.name() }))
     } else {
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     Ok(text.into())
 }
 
-/// The report of the sweep in `folder` as `file`, after it was run.
+/// Writes the report of the sweep in `folder` to `file`, after the sweep was run.
 pub(super) fn after(folder: &Path, file: &Path) -> Result<(), Failure> {
     write(&sweep(folder)?, file)
 }
@@ -89,7 +89,7 @@ fn write(document: &Document, file: &Path) -> Result<(), Failure> {
 
 fn sweep(folder: &Path) -> Result<Document, Failure> {
     let reading = Reading::open(folder).map_err(unreadable)?;
-    // "." and the like have a name too.
+    // Relative paths such as "." get a name too.
     let place = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(report::sweep(&reading, &name))
@@ -101,28 +101,28 @@ fn unreadable(error: ReadingError) -> Failure {
             .hint("move sweep.db away: results.csv and episodes.csv of a sweep that has ended are enough"),
         ReadingError::Sweep(SweepError::Store(error)) => error.into(),
         ReadingError::Sweep(error) => error.into(),
-        ReadingError::Files(mistake) => mistake.into(),
+        ReadingError::Files(error) => error.into(),
         other => Failure::badly(other.to_string()),
     }
 }
 
-/// Where the data behind a page go. What stands there and is no report's is not written over.
+/// Path of the data file beside a report. An existing file that is not the data of a report is not overwritten.
 fn beside(file: &Path) -> Result<PathBuf, Failure> {
     let data = file.with_extension("json");
     if data == file {
-        return Err(Failure::usage(format!("'{}' would be page and data at once", file.display()))
-            .hint("name the page, as in: --out report.html; its data go beside it as .json"));
+        return Err(Failure::usage(format!("'{}' would be report and data at once", file.display()))
+            .hint("name the report, as in: --out report.html; its data are written beside it as .json"));
     }
     let there = fs::read(&data).unwrap_or_default();
     if there.is_empty() || there.starts_with(b"{\"title\":") {
         return Ok(data);
     }
-    Err(Failure::usage(format!("'{}' is there already, and is not the data of a report", data.display()))
+    Err(Failure::usage(format!("'{}' exists and is not the data of a report", data.display()))
         .detail("note", "nothing was written")
-        .hint("give the page another name with --out FILE"))
+        .hint("choose another name with --out FILE"))
 }
 
-/// There is no report of this; what there is instead.
+/// The failure for a folder without a study or sweep, with a suggestion.
 fn nothing(folder: &Path) -> Failure {
     let shown = folder.display();
     if !folder.is_dir() {

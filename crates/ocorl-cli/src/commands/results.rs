@@ -1,6 +1,6 @@
-//! `ocorl results`: the report of all studies, from the results that are there.
+//! `ocorl results`: writes the report of all studies from existing results.
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::commands::figure;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json, say};
@@ -12,15 +12,15 @@ use ocorl_study::sweep::{self, About};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What `ocorl results` accepts.
+/// Arguments of `ocorl results`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl results                        studies/results in, docs/results.md and docs/figures out
+  ocorl results                        read studies/results, write docs/results.md and docs/figures
   ocorl results --from sweeps --out report")]
 pub(crate) struct Arguments {
-    /// Folder with the results of each study in a folder of its own
+    /// Folder with one subfolder of results per study
     #[arg(long, value_name = "DIR", default_value = "studies/results")]
     from: PathBuf,
     /// Folder for results.md and figures
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     out: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut studies = BTreeMap::new();
     for (name, _) in STUDIES {
         let folder = arguments.from.join(name);
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
             .hint("run a study first, as in: ocorl table --sweep-out studies/results/table1"));
     }
     figure::draw_all(&studies, &arguments.out.join("figures"), &mut |name| {
-        if !manners.quiet {
+        if !global.quiet {
             say(&format!("drew {name}\n"));
         }
     })?;
@@ -54,5 +54,5 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     let text = report(&studies, "figures");
     write_atomically(&path, text.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
     let path = path.display().to_string();
-    Ok(if manners.json { json(&serde_json::json!({ "report": path })) } else { path + "\n" }.into())
+    Ok(if global.json { json(&serde_json::json!({ "report": path })) } else { path + "\n" }.into())
 }

@@ -1,7 +1,7 @@
-//! `ocorl rig`: a pretend laboratory, so that the path to the hardware can be tried without any.
+//! `ocorl rig`: a simulated rig, to try the hardware workflow without hardware.
 
 use super::control::read_plan;
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::terminal::Answer;
 use ocorl_study::files::write_atomically;
@@ -10,51 +10,51 @@ use ocorl_study::rig::{self, Faults};
 use ocorl_study::system::System;
 use std::path::PathBuf;
 
-/// What `ocorl rig` accepts.
+/// Arguments of `ocorl rig`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl rig pendulum plan.json > measured.csv                  runs the plan, measures as asked
-  ocorl rig pendulum plan.json --drop 0.2 --late 0.1           with samples lost and late
-  ocorl rig pendulum plan.json --stop-at 4 --out measured.csv  the run is stopped at t = 4")]
+  ocorl rig pendulum plan.json > measured.csv                  run the plan, and measure at its times
+  ocorl rig pendulum plan.json --drop 0.2 --late 0.1           with lost and late samples
+  ocorl rig pendulum plan.json --stop-at 4 --out measured.csv  abort the run at t = 4")]
 pub(crate) struct Arguments {
-    /// A system by name; see: ocorl list
+    /// Name of a system; see: ocorl list
     #[arg(value_name = "SYSTEM")]
     system: String,
-    /// What `ocorl study ask` answered
+    /// The plan, as written by `ocorl study ask`
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
     /// File for the measurements [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Seed of the noise and the faults [default: the plan's]
+    /// Seed of noise and faults [default: the plan's]
     #[arg(long, value_name = "K")]
     seed: Option<u64>,
-    /// Factor on the noise of the sensors
+    /// Factor on the measurement noise
     #[arg(long, value_name = "F", default_value_t = 1.0, allow_hyphen_values = true)]
     noise: f64,
-    /// What is written down for a time was measured so much earlier
+    /// Sensor delay, in the time unit of the system
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_hyphen_values = true)]
     delay: f64,
-    /// Share of the samples that are lost
+    /// Share of samples that are lost, 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
     drop: f64,
-    /// Samples come late by up to this
+    /// Largest delay of a measurement time, in the time unit of the system
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_hyphen_values = true)]
     late: f64,
-    /// Share of the samples that are a thousand times too large
+    /// Share of samples that are a thousand times too large, 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
     spikes: f64,
-    /// Share of the samples that are not numbers
+    /// Share of samples that are NaN, 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
     nan: f64,
-    /// The run is stopped then
+    /// Time at which the run is aborted, in the time unit of the system
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     stop_at: Option<f64>,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let system = System::find(&arguments.system)?;
     let plan = read_plan(&arguments.plan)?;
     let faults = Faults {
@@ -66,14 +66,14 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         nan: arguments.nan,
         stop_at: arguments.stop_at,
     };
-    if let Some(cause) = faults.mistake() {
+    if let Some(cause) = faults.error() {
         return Err(Failure::usage(cause));
     }
     let seed = arguments.seed.or(plan.learner.as_ref().map(|l| l.seed)).unwrap_or(0);
     let measured = rig::run(&system, &plan, &faults, seed)?;
     let csv = measured.csv(&Columns::of(&system.task));
     let ends: Vec<&str> = measured.ends.iter().filter_map(|end| end.outcome.as_deref()).collect();
-    let remark = if manners.quiet {
+    let remark = if global.quiet {
         String::new()
     } else {
         format!(

@@ -1,4 +1,4 @@
-//! `ocorl run`: learn to control a system from few measurements, beside what is possible and what the paper got.
+//! `ocorl run`: learns to control a system, and prints its cost beside the optimum and the paper's result.
 
 mod answer;
 mod files;
@@ -8,7 +8,7 @@ mod log;
 mod options;
 mod progress;
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::checks::{threads, writable_folder};
 use crate::choices::config;
 use crate::errors::Failure;
@@ -18,10 +18,11 @@ use answer::Learned;
 use learning::{Job, Message};
 use log::Log;
 use ocorl::learn::Trial;
-use ocorl::system::Benchmark;
+use ocorl::system::KnownSystem;
 use ocorl_study::config::Config;
 use ocorl_study::price::Prices;
-use ocorl_study::run::words::{Words, header};
+use ocorl_study::run::printed;
+use ocorl_study::run::text_report::{TextReport, header};
 use ocorl_study::study::{Study, StudyError};
 use ocorl_study::system::System;
 use ocorl_study::trace::keep_known;
@@ -31,19 +32,20 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often the clock on the screen moves, and how soon a signal is noticed.
+/// Interval at which the clock on the screen is updated and signals are checked.
 const TICK: Duration = Duration::from_millis(100);
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
-    let mut screen = Screen::new(manners, arguments.picture());
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
+    let mut screen = Screen::new(global, arguments.picture());
     let system = System::find(&arguments.system)?;
     let config = config(&arguments.choices, &system)?;
     let b = super::truth(system.clone())?;
     if arguments.print_config {
-        let text = if manners.json { json(&config.settings) } else { config.text() };
+        let comment = format!("How `ocorl run {}` learns; a file for --settings.", config.system());
+        let text = if global.json { json(&config.settings) } else { config.text(&comment)? };
         return Ok(text.into());
     }
-    // Finds out whether learning can begin at all; nothing is computed yet.
+    // Checks the settings; nothing is computed yet.
     Trial::new(&b, config.settings.clone(), arguments.seed, 0.0)?;
     let pool = threads("--threads", arguments.threads)?;
     let kept = options::folder(arguments, &b, &config.settings)
@@ -51,23 +53,23 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     let (folder, study) = kept.transpose()?.unzip();
     let signals = Signals::catch()?;
     screen.begins(&b, &config.settings, arguments.seed);
-    screen.out(&Words::new(&b, &config.settings, arguments.seed).opening(&arguments.choices.settings));
+    screen.out(&TextReport::new(&b, &config.settings, arguments.seed).opening(&arguments.choices.settings));
 
     let (settings, seed, cancel) = (config.settings.clone(), arguments.seed, signals.cancel.clone());
     let job = Job { benchmark: b.clone(), settings, seed, cancel, pool };
     let log = arguments.log.zip(folder.as_deref()).map(|(_, folder)| Log::begin(folder, &mut screen));
     let learned = follow(&job.start(study), &b, &config, arguments.seed, &mut screen, log, &signals)?;
     if let Some(folder) = &folder {
-        // What the page and the report compare with; they can do without it.
-        let _ = keep_known(folder, &learned.known);
+        // Reference costs for the page and the report, which work without them too.
+        let _ = keep_known(folder, &learned.known.printed(b.table_units()));
     }
     let failure = learned.failure(signals.caught());
     let saved = folder.as_deref().map(|folder| files::save(folder, &learned).map(|()| folder));
-    conclude(&learned, failure, saved.transpose(), manners)
+    conclude(&learned, failure, saved.transpose(), global)
 }
 
-/// The study that keeps the run, and its folder: one that was begun goes on. If nobody said where, what is there of another run is left
-/// alone, and the folder gets a number.
+/// The study that stores the run, and its folder. A run that was interrupted is continued. Without `--out`, the results of another
+/// run are kept, and the folder gets a number.
 fn keep(
     folder: &Path,
     arguments: &Arguments,
@@ -89,10 +91,10 @@ fn keep(
     }
 }
 
-/// Shows what the job tells until it ends or somebody asks to stop.
+/// Shows the messages of the job until it ends or a signal asks to stop.
 fn follow<'a>(
     messages: &Receiver<Message>,
-    b: &'a Benchmark,
+    b: &'a KnownSystem,
     config: &'a Config,
     seed: u64,
     screen: &mut Screen,
@@ -105,15 +107,15 @@ fn follow<'a>(
             Ok(Message::Phase(episode, phase)) => screen.phase(episode, phase),
             Ok(Message::Warning(text)) => screen.warn(&text),
             Ok(Message::Known(known)) => {
-                screen.known(&known);
+                screen.known(&known.printed(b.table_units()));
                 screen.out(&header());
                 learned = Some(Learned::new(b, &config.settings, seed, known));
             }
             Ok(Message::Episode(episode)) => {
                 if let Some(learned) = &mut learned {
-                    screen.learned(&episode.record);
+                    screen.learned(&printed(&episode.record, b.table_units()));
                     if let Some(log) = &mut log {
-                        log.episode(&episode.record, screen);
+                        log.episode(&episode.record, b.table_units(), screen);
                     }
                     screen.out(&learned.add(*episode));
                 }
@@ -124,7 +126,7 @@ fn follow<'a>(
             }
             Err(RecvTimeoutError::Timeout) => screen.tick(),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::badly("the run ended without an answer"));
+                return Err(Failure::badly("the run ended without a result"));
             }
         }
     }
@@ -138,21 +140,21 @@ fn follow<'a>(
     }
 }
 
-/// The closing words, or the document, in the good case and in the bad. `saved` is where the files are.
+/// The closing lines, or the JSON document, after success and after failure. `saved` is the folder of the files.
 fn conclude(
     learned: &Learned<'_>,
     failure: Option<Failure>,
     saved: Result<Option<&Path>, Failure>,
-    manners: Manners,
+    global: GlobalArgs,
 ) -> Result<Answer, Failure> {
     let (failure, folder) = match saved {
         Ok(folder) => (failure, folder.map(|folder| folder.display().to_string())),
         Err(unsaved) => (Some(unsaved), None),
     };
-    let text = if manners.json { json(&learned.document(failure.as_ref())) } else { learned.closing() };
+    let text = if global.json { json(&learned.document(failure.as_ref())) } else { learned.closing() };
     let Some(mut failure) = failure else {
         let remark =
-            folder.filter(|_| !manners.quiet).map_or(String::new(), |folder| format!("saved {folder}\n"));
+            folder.filter(|_| !global.quiet).map_or(String::new(), |folder| format!("saved {folder}\n"));
         return Ok(Answer { text, remark });
     };
     if let Some(folder) = folder {

@@ -1,4 +1,4 @@
-//! `ocorl study`: ask, run, tell; for days, across crashes.
+//! `ocorl study`: learning on hardware, one episode at a time, over days and across crashes.
 
 mod answers;
 mod begin;
@@ -6,19 +6,19 @@ mod check;
 mod exchange;
 mod status;
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::terminal::Answer;
 use std::path::PathBuf;
 
-/// What `ocorl study` accepts.
+/// Arguments of `ocorl study`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl study new lab --system pendulum     begin, in the folder lab
-  ocorl study ask lab > plan.json           the next plan, and when to measure
-  ocorl study tell lab measured.csv         what was measured; then ask again")]
+  ocorl study new lab --system pendulum     create a study in the folder lab
+  ocorl study ask lab > plan.json           plan the next episode and its measurement times
+  ocorl study tell lab measured.csv         record the measurements; then ask again")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -26,25 +26,25 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Begin a study of a system
+    /// Create a study of a system
     New(Box<begin::Arguments>),
-    /// The next plan; the same one until its episode is over
+    /// Plan the next episode; prints the same plan until it is recorded
     Ask(exchange::Ask),
-    /// Keep what was measured
+    /// Record measurements
     Tell(exchange::Tell),
-    /// Learn from old logs too
+    /// Record measurements from earlier logs
     Import(exchange::Import),
-    /// The pending episode failed; what was measured until then counts
+    /// Mark the pending episode as failed; its measurements count
     Fail(exchange::Fail),
-    /// An episode is not to be learned from
+    /// Exclude an episode from learning
     Discard(exchange::Discard),
-    /// What the study knows, and what is pending
+    /// Show the episodes, and what is pending
     Status(status::Arguments),
-    /// Look at every byte of it; save what is good of a damaged one
+    /// Verify every byte of a study; save the intact records of a damaged one
     Check(check::Arguments),
 }
 
-/// Where the study is.
+/// The folder of a study.
 #[derive(clap::Args)]
 struct Folder {
     /// Folder of the study
@@ -52,15 +52,15 @@ struct Folder {
     folder: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     match &arguments.verb {
-        Verb::New(arguments) => begin::run(arguments, manners),
-        Verb::Ask(arguments) => exchange::ask(arguments, manners),
-        Verb::Tell(arguments) => exchange::tell(arguments, manners),
-        Verb::Import(arguments) => exchange::import(arguments, manners),
-        Verb::Fail(arguments) => exchange::fail(arguments, manners),
-        Verb::Discard(arguments) => exchange::discard(arguments, manners),
-        Verb::Status(arguments) => status::run(arguments, manners),
-        Verb::Check(arguments) => check::run(arguments, manners),
+        Verb::New(arguments) => begin::run(arguments, global),
+        Verb::Ask(arguments) => exchange::ask(arguments, global),
+        Verb::Tell(arguments) => exchange::tell(arguments, global),
+        Verb::Import(arguments) => exchange::import(arguments, global),
+        Verb::Fail(arguments) => exchange::fail(arguments, global),
+        Verb::Discard(arguments) => exchange::discard(arguments, global),
+        Verb::Status(arguments) => status::run(arguments, global),
+        Verb::Check(arguments) => check::run(arguments, global),
     }
 }

@@ -1,6 +1,6 @@
-//! `ocorl table`: the paper's Table 1 beside ours.
+//! `ocorl table`: the paper's Table 1 beside the results of this program.
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::checks::writable_folder;
 use crate::errors::Failure;
 use crate::sweeping::{self, Options, Selection, Swept};
@@ -12,43 +12,43 @@ use ocorl_study::studies;
 use ocorl_study::table1::{PROGRESS, Table1};
 use std::path::PathBuf;
 
-/// What `--quick` selects.
+/// Systems that `--quick` selects.
 const QUICK_SYSTEMS: [&str; 3] = ["cancer-treatment", "pendulum", "mountain-car"];
 const QUICK_SEEDS: u64 = 3;
 
-/// What `ocorl table` accepts.
+/// Arguments of `ocorl table`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl table --quick                            three systems, three seeds: a first look
+  ocorl table --quick                            three systems, three seeds
   ocorl table                                    nine systems, three strategies, ten seeds
   ocorl table --systems pendulum,bicycle --seeds 5 --format markdown
 
-Finished runs are kept in sweeps/table1: stop it at any moment, the same command goes on where it was.")]
+Finished runs are kept in sweeps/table1: an interrupted sweep is continued by the same command.")]
 pub(crate) struct Arguments {
-    /// Three systems and three seeds
+    /// Three systems and three seeds only
     #[arg(long, conflicts_with_all = ["systems", "seeds"])]
     quick: bool,
     #[command(flatten)]
     selection: Selection,
-    /// What to print
+    /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Sum up the results of a sweep that is there, and run nothing
+    /// Summarize the results of an existing sweep, and run nothing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "sweep_out"])]
     from: Option<PathBuf>,
     /// Folder for the table in all formats
     #[arg(long, value_name = "DIR", default_value = "tables")]
     out: PathBuf,
-    /// Write no files but the sweep's
+    /// Write no files except those of the sweep
     #[arg(long)]
     no_save: bool,
     #[command(flatten)]
     sweep: Options,
 }
 
-/// How the table is written.
+/// Output format of the table.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     Text,
@@ -78,9 +78,9 @@ impl Format {
     }
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
-    let results = match results(arguments, manners)? {
-        Swept::Planned(planned) => return Ok(planned.answer(manners).into()),
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
+    let results = match results(arguments, global)? {
+        Swept::Planned(planned) => return Ok(planned.answer(global).into()),
         Swept::Done(results) => results,
     };
     let table = Table1::new(&results);
@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         }
         super::report::after(&folder(arguments), &arguments.out.join("report.html"))?;
     }
-    let format = if manners.json { Format::Json } else { arguments.format };
+    let format = if global.json { Format::Json } else { arguments.format };
     let text = format.write(&table);
     if let Some(mut failure) = arguments.sweep.verdict(&results) {
         failure.output = Some(text);
@@ -101,11 +101,11 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     }
     let out = arguments.out.display();
     let saved = format!("saved {out}/table1.{{txt,md,csv,json,tex}}, see {out}/report.html\n");
-    let remark = if manners.quiet || arguments.no_save { String::new() } else { saved };
+    let remark = if global.quiet || arguments.no_save { String::new() } else { saved };
     Ok(Answer { text, remark })
 }
 
-fn results(arguments: &Arguments, manners: Manners) -> Result<Swept, Failure> {
+fn results(arguments: &Arguments, global: GlobalArgs) -> Result<Swept, Failure> {
     if let Some(folder) = &arguments.from {
         return Ok(Swept::Done(Results::load(folder)?));
     }
@@ -115,16 +115,16 @@ fn results(arguments: &Arguments, manners: Manners) -> Result<Swept, Failure> {
         grid.seeds = (0..QUICK_SEEDS).collect();
     }
     arguments.selection.apply(&mut grid)?;
-    arguments.sweep.sweep(&grid, &folder(arguments), manners)
+    arguments.sweep.sweep(&grid, &folder(arguments), global)
 }
 
-/// Where the results are.
+/// Folder of the results.
 fn folder(arguments: &Arguments) -> PathBuf {
     let kept = || sweeping::folder(arguments.selection.sweep_out.as_ref(), "table1");
     arguments.from.clone().unwrap_or_else(kept)
 }
 
-/// For people.
+/// The table as text.
 fn text(table: &Table1) -> String {
     let columns = [Align::Left].into_iter().chain([Align::Right; 11]).collect::<Vec<_>>();
     let mut lines = Table::new(columns);
@@ -148,7 +148,7 @@ fn text(table: &Table1) -> String {
     let seeds =
         table.rows.iter().flat_map(|row| row.learned.iter().map(|l| l.costs.len())).max().unwrap_or(0);
     format!(
-        "{}\nZOH: zero-order hold. Final cost, mean +- standard deviation over {seeds} seed{}; * the least of a row.\n\
+        "{}\nZOH: zero-order hold. Final cost, mean +- standard deviation over {seeds} seed{}; * the lowest of each row.\n\
          {reached} of {all} learned cells are at most the paper's (or within 0.3 % of the optimum, where it prints even known models below that).\n\
          {}",
         lines.text(),
@@ -157,7 +157,7 @@ fn text(table: &Table1) -> String {
     )
 }
 
-/// What the episodes on the way cost; nothing if there are none.
+/// Costs of the episodes before the last; empty if there are none.
 fn progress(table: &Table1) -> String {
     let rows = table.progress();
     if rows.is_empty() {
@@ -173,7 +173,7 @@ fn progress(table: &Table1) -> String {
         lines.row(row);
     }
     format!(
-        "\n{}\nFrom episode 1 on. Aborted: a state left its limits, or diverged; worst: of all seeds; the others are medians.\n",
+        "\n{}\nFrom episode 1 on. Aborted: a state left its limits or diverged; worst: over all seeds; the others are medians.\n",
         lines.text()
     )
 }

@@ -1,6 +1,6 @@
-//! `ocorl watch`: a page that shows studies while they learn.
+//! `ocorl watch`: serves a web page that shows studies while they learn.
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::signals::Signals;
 use crate::terminal::{Answer, json, say, write_out};
@@ -8,40 +8,40 @@ use ocorl_watch::{Options, Server, Token, WatchError};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// What `ocorl watch` accepts.
+/// Arguments of `ocorl watch`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl watch                 all studies and sweeps below this folder; open the address it prints
-  ocorl watch runs            those below the folder runs
-  ocorl watch --port 9000     exactly this port")]
+  ocorl watch                 show all studies and sweeps below this folder at the printed address
+  ocorl watch runs            show those below the folder runs
+  ocorl watch --port 9000     use this port only")]
 pub(crate) struct Arguments {
-    /// Folder in which studies and sweeps are looked for
+    /// Folder in which studies and sweeps are searched
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
-    /// Port, exactly [default: 8017, or the next that is free]
+    /// Port to listen on [default: 8017, or the next free one]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// Address to listen at, for others than this machine; needs --token [default: this machine only]
+    /// Address to listen on, for access from other machines; needs --token [default: this machine only]
     #[arg(long, value_name = "IP")]
     host: Option<IpAddr>,
-    /// The secret of who may write, of your own choice [default: a new one]
+    /// Secret that allows writing, chosen by you [default: a new one]
     #[arg(long, value_name = "SECRET")]
     token: Option<String>,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let token = arguments.token.as_deref().map(Token::given).transpose()?;
     let (root, host, port) = (arguments.folder.clone(), arguments.host, arguments.port);
     let signals = Signals::catch()?;
     let server = Server::start(&Options { root, host, port, token })?;
     if let Some(host) = host.filter(|host| !host.is_loopback()) {
         say(&format!(
-            "warning: everybody who reaches this machine at {host} can look at the studies; only who has the token can write\n"
+            "warning: everyone who can reach this machine at {host} can read the studies; writing needs the token\n"
         ));
     }
-    let text = if manners.json {
+    let text = if global.json {
         json(&serde_json::json!({
             "url": server.url(),
             "address": server.address(),
@@ -52,11 +52,11 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         server.url() + "\n"
     };
     write_out(&text)?;
-    if !manners.quiet {
-        say("open this address in a browser; end with Ctrl-C\n");
+    if !global.quiet {
+        say("open this address in a browser; stop with Ctrl-C\n");
     }
     server.run_until(&signals.cancel);
-    // The answer is out already.
+    // The answer has been printed already.
     let mut failure = Failure::interrupted(signals.caught().unwrap_or_default(), "stopped");
     failure.output = Some(String::new());
     Err(failure)
@@ -66,12 +66,13 @@ impl From<WatchError> for Failure {
     fn from(error: WatchError) -> Self {
         let message = error.to_string();
         match error {
-            WatchError::Root { .. } => Failure::usage(message).hint("give a folder that is there"),
-            WatchError::NeedsToken { .. } => Failure::usage(message)
-                .hint("give one with --token (32 characters or more), or leave --host out: then only this machine is served"),
-            WatchError::WeakToken { .. } => Failure::usage(message).hint("or leave --token out: a new one is made"),
+            WatchError::Root { .. } => Failure::usage(message).hint("give an existing folder"),
+            WatchError::NeedsToken { .. } => Failure::usage(message).hint(
+                "give one with --token (32 characters or more), or omit --host to serve this machine only",
+            ),
+            WatchError::WeakToken { .. } => Failure::usage(message).hint("or omit --token for a new one"),
             WatchError::Port { exact: true, .. } => {
-                Failure::usage(message).hint("give another port, or leave --port out: then a free one is found")
+                Failure::usage(message).hint("choose another port, or omit --port to use a free one")
             }
             _ => Failure::badly(message),
         }

@@ -1,4 +1,5 @@
-//! Cells on a Ray cluster. The Python package is Ray's driver: it is started on the same folder, and keeps what comes in as this program would.
+//! Runs cells on a Ray cluster. The Python package is Ray's driver: it is started on the same folder, and stores results in the
+//! same way as this program.
 
 use crate::errors::Failure;
 use crate::signals::Signals;
@@ -7,18 +8,18 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Names the Python that has the package; else it is `python3`.
+/// Environment variable with the Python interpreter that has the package; default `python3`.
 const PYTHON: &str = "OCORL_PYTHON";
-/// So long the driver has to come to its end when it is told to stop.
+/// Time that the driver gets to stop before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Where cells are run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Where {
-    /// Here.
+    /// In threads of this process.
     #[default]
     Threads,
-    /// On a Ray cluster; without an address on one that is started here.
+    /// On a Ray cluster at this address; without an address, on a cluster that is started on this machine.
     Ray(Option<String>),
 }
 
@@ -35,7 +36,7 @@ impl FromStr for Where {
     }
 }
 
-/// How the driver is to do it.
+/// Options of the driver.
 pub(super) struct Driver<'a> {
     pub(super) address: Option<&'a str>,
     pub(super) jobs: Option<usize>,
@@ -44,7 +45,7 @@ pub(super) struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Runs what is not finished of the grid that was left in `folder`, until the end or a signal.
+    /// Runs the unfinished cells of the grid stored in `folder`, until the end or a signal.
     pub(super) fn run(&self, folder: &Path, signals: &Signals) -> Result<(), Failure> {
         let python = std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
         check(Command::new(&python))?;
@@ -53,7 +54,8 @@ impl Driver<'_> {
         driver.args(["--ray", self.address.unwrap_or("local")]);
         driver.args(self.jobs.map(|jobs| format!("--jobs={jobs}")));
         driver.args(self.again.then_some("--again")).args(self.quiet.then_some("--quiet"));
-        // It stops when its standard input ends: a signal may be meant for this program alone. Its table is the one that this program prints.
+        // The driver stops when its standard input closes, because a signal may reach this program only. Its table is discarded;
+        // this program prints its own.
         driver.arg("--held").stdin(Stdio::piped()).stdout(Stdio::null());
         let failed = |error: std::io::Error| Failure::badly(format!("cannot run Python: {error}"));
         let mut child = driver.spawn().map_err(failed)?;
@@ -66,7 +68,7 @@ impl Driver<'_> {
                 }
                 return Err(ended(status.code(), format!("the sweep on Ray ended with {status}"))
                     .detail("saved", folder.display().to_string())
-                    .hint("what is finished is kept; the same command goes on where it was"));
+                    .hint("finished cells are stored; run the same command again to continue"));
             }
             if signals.caught().is_some() {
                 drop(held.take());
@@ -79,7 +81,7 @@ impl Driver<'_> {
     }
 }
 
-/// The driver has said why; its exit codes are those of this program.
+/// The failure for the driver's exit code. The driver has printed the reason, and its exit codes are those of this program.
 fn ended(code: Option<i32>, message: String) -> Failure {
     match code {
         Some(2) => Failure::usage(message),
@@ -91,7 +93,7 @@ fn ended(code: Option<i32>, message: String) -> Failure {
     }
 }
 
-/// The package is there, in this version.
+/// Checks that the Python package is installed in this version.
 fn check(mut python: Command) -> Result<(), Failure> {
     let hint = format!("install it: pip install 'ocorl[ray]'; {PYTHON} names another Python");
     let missing = |cause: String| {
@@ -106,7 +108,7 @@ fn check(mut python: Command) -> Result<(), Failure> {
     }
     let (theirs, ours) = (said(&output.stdout), env!("CARGO_PKG_VERSION"));
     if theirs != ours {
-        return Err(missing(format!("it is of version {theirs}, this program of {ours}")));
+        return Err(missing(format!("its version is {theirs}, that of this program is {ours}")));
     }
     Ok(())
 }
@@ -130,7 +132,7 @@ mod tests {
         for code in [1, 2, 3, 4, 5, 130] {
             assert_eq!(i32::from(ended(Some(code), "it ended".into()).code), code);
         }
-        // Killed, or by an exit code that means nothing here.
+        // Killed, or an exit code without a meaning here.
         assert_eq!((ended(None, String::new()).code, ended(Some(77), String::new()).code), (1, 1));
     }
 }

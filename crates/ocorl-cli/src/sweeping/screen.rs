@@ -1,6 +1,6 @@
-//! The grid that fills up: on a terminal a picture that is written over, else a plain line for each cell.
+//! Progress output of a sweep: on a terminal a table that is redrawn, otherwise one line per cell.
 
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::terminal::{Line, Picture, say, size};
 use ocorl_study::estimate::{duration, remaining};
 use ocorl_study::run::numbers::cost;
@@ -10,25 +10,25 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Instant;
 
-/// Rows of the picture at most; what is finished goes first.
+/// Largest number of rows on a terminal; rows whose cells are finished are hidden first.
 const MOST_ROWS: usize = 30;
-/// Seeds that are shown one by one.
+/// Largest number of seeds shown one by one.
 const MOST_SEEDS: usize = 40;
 
-/// Where a sweep is shown.
+/// The progress output of a sweep.
 pub(super) struct Screen {
     quiet: bool,
     live: bool,
     jobs: usize,
     todo: Vec<usize>,
     running: BTreeMap<usize, (Instant, String)>,
-    /// Rows of the picture: name, places of its cells.
+    /// Rows of the table: name, indices of its cells.
     rows: Vec<(String, Vec<usize>)>,
     shown: Picture,
 }
 
 impl Screen {
-    pub(super) fn new(sweep: &Sweep, todo: &[usize], jobs: usize, manners: Manners) -> Self {
+    pub(super) fn new(sweep: &Sweep, todo: &[usize], jobs: usize, global: GlobalArgs) -> Self {
         let mut rows: Vec<(String, Vec<usize>)> = Vec::new();
         for (index, cell) in sweep.cells().iter().enumerate() {
             let name = format!("{}, {}", cell.system, cell.variant());
@@ -38,8 +38,8 @@ impl Screen {
             }
         }
         Screen {
-            quiet: manners.quiet,
-            live: !manners.quiet && size().is_some(),
+            quiet: global.quiet,
+            live: !global.quiet && size().is_some(),
             jobs,
             todo: todo.to_vec(),
             running: BTreeMap::new(),
@@ -48,7 +48,7 @@ impl Screen {
         }
     }
 
-    /// Shows what happened.
+    /// Shows an update.
     pub(super) fn update(&mut self, sweep: &Sweep, update: &Update) {
         match update {
             Update::Began(index) => {
@@ -83,7 +83,7 @@ impl Screen {
         self.draw(sweep);
     }
 
-    /// The time that is left, if any is.
+    /// Estimated remaining time, if it is known.
     fn left(&self, sweep: &Sweep) -> String {
         if self.todo.is_empty() {
             return String::new();
@@ -102,7 +102,7 @@ impl Screen {
 
     fn picture(&self, sweep: &Sweep) -> String {
         let waiting = |cells: &[usize]| cells.iter().any(|i| self.todo.contains(i));
-        // What is finished makes room for what is not.
+        // Finished rows make room for unfinished ones.
         let mut shown: Vec<&(String, Vec<usize>)> = self.rows.iter().collect();
         if shown.len() > MOST_ROWS {
             shown.retain(|(_, cells)| waiting(cells));
@@ -133,7 +133,7 @@ impl Screen {
         text
     }
 
-    /// One sign a cell.
+    /// One character per cell.
     fn sign(&self, sweep: &Sweep, index: usize) -> char {
         match sweep.result(index) {
             _ if self.running.contains_key(&index) => '>',
@@ -144,7 +144,7 @@ impl Screen {
         }
     }
 
-    /// Takes the picture away.
+    /// Erases the table.
     pub(super) fn end(&mut self) {
         self.shown.end();
     }

@@ -6,17 +6,17 @@
     3
 
 =====================  =================================================================================
-``run``                learn a system, in simulation or on a plant of yours
-``System``             what is to be controlled: by name, from a file, a function f(x, u)
-``Study``              ask, run, tell: learning on hardware, for days, across crashes
-``optimal``, ``plan``  the best control of a known system; the planner alone, also on a model
-``GpDynamics``         what is known of dx/dt = f(x, u) from measurements, with the manners of scikit-learn
-``choose_times``       when to measure
-``sweep``              many runs
-``from_gym``           environments as plants; ``ocorl.gym`` has ours as environments
+``run``                learn a system, in simulation or on your own plant
+``System``             a plant with its task: by name, from a file, or from a function f(x, u)
+``Study``              persistent ask/tell interface for learning on hardware
+``optimal``, ``plan``  optimal control of a known system; the planner alone, also on a model
+``GpDynamics``         Gaussian process model of dx/dt = f(x, u) with the interface of scikit-learn
+``choose_times``       selects measurement times
+``sweep``              many runs, on threads or on a cluster
+``from_gym``           Gymnasium environments as plants; ``ocorl.gym`` has the paper's systems
 =====================  =================================================================================
 
-Every error of ours is an :class:`OcorlError`; your own exceptions come through as they are.
+Every error of this package is an :class:`OcorlError`; exceptions of your own code are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .gym import from_gym
     from .sweep import sweep
 
-#: Where each name comes from: nothing is imported before it is used, NumPy neither.
+#: Module of each public name. Modules, including NumPy, are imported on first use.
 _HOMES = {
     "Controller": "_ocorl",
     "Draw": "_ocorl",

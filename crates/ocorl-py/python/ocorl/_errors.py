@@ -1,7 +1,7 @@
-"""What can go wrong, one class for each way.
+"""Exception classes of the package.
 
-Every error of ours is an :class:`OcorlError`. Beside its message it has ``details``, a list of labelled lines, and
-``hint``, what to do now. Exceptions of your own functions and plants come through as they are.
+Every error of this package is an :class:`OcorlError`. Beside its message it has ``details``, a list of labelled lines, and ``hint``, a
+suggestion what to do. Exceptions of your own functions and plants are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class OcorlError(Exception):
     [('file', 'grid.toml')]
     """
 
-    #: What failed, in one line.
+    #: The error in one line.
     message: str
-    #: Labelled lines: label, text.
+    #: Labelled detail lines: pairs of label and text.
     details: list[tuple[str, str]]
-    #: What to do now, if there is something.
+    #: What to do about it, if there is a suggestion.
     hint: str | None
 
     def __init__(self, message: str = "", details: Iterable[tuple[str, str]] = (), hint: str | None = None) -> None:
@@ -47,32 +47,32 @@ class OcorlError(Exception):
 
 
 class InternalError(OcorlError):
-    """A mistake of ours: please report it. The interpreter and all studies on disk are as they were."""
+    """A bug in ocorl: please report it. The interpreter and all studies on disk are unchanged."""
 
 
 class MistakeError(OcorlError, ValueError):
-    """What was asked for cannot be done as it was said: a name, a setting, a shape, a measurement."""
+    """An invalid argument or request: a name, a setting, a shape, a measurement."""
 
 
 class StudyError(OcorlError):
-    """A study cannot do what it was asked."""
+    """A study rejected a request."""
 
 
 class DamagedError(StudyError):
-    """Bytes on disk are not what was written, or another version's. Nothing was changed."""
+    """The contents of a file are damaged or were written by another version. Nothing was changed."""
 
 
 class BusyError(StudyError):
-    """Somebody else is at work there."""
+    """Another process or thread is using the study or sweep."""
 
 
 class DiskError(StudyError, OSError):
-    """The disk or a permission is in the way. What was kept before is safe."""
+    """The file system reported an error, such as a full disk or a missing permission. Earlier records are safe."""
 
 
 class PlantError(OcorlError):
-    """A plant, or a function that stands for one, gave something that is no measurement."""
+    """A plant, or a function used as one, returned something that is not a valid measurement."""
 
 
 class WorkersError(OcorlError):
-    """The workers of a cluster cannot do the work: no `ocorl`, or another version of it. Nothing was started."""
+    """The workers of a cluster cannot be used: `ocorl` is missing, or has another version. Nothing was started."""

@@ -1,4 +1,4 @@
-"""Pictures that show themselves in notebooks."""
+"""Figures that notebooks display."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._errors import MistakeError
 
 
 class Figure:
-    """A picture as SVG, and the numbers behind it as CSV. In a notebook it shows itself.
+    """A figure as SVG, and its data as CSV. Notebooks display it.
 
     >>> figure = drawn({"title": "A line", "panels": [panel("", ("t", "s"), ("x", ""), [line([0, 1], [0, 1])])]})
     >>> figure
@@ -24,11 +24,11 @@ class Figure:
     """
 
     def __init__(self, title: str, svg: str, csv: str) -> None:
-        #: Its title.
+        #: Title of the figure.
         self.title = title
-        #: The picture.
+        #: The figure as SVG.
         self.svg = svg
-        #: The numbers behind it.
+        #: The data of the figure as CSV.
         self.csv = csv
 
     def __repr__(self) -> str:
@@ -38,7 +38,7 @@ class Figure:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture (``.svg``) or its numbers (``.csv``)."""
+        """Writes the figure (``.svg``) or its data (``.csv``)."""
         name = os.fspath(path)
         if not name.endswith((".svg", ".csv")):
             raise MistakeError(f"cannot write '{name}'", hint="pictures are .svg files, their numbers .csv files")
@@ -47,13 +47,13 @@ class Figure:
 
 
 def numbers(values: Any) -> list[float | None]:
-    """Numbers as JSON has them; what is not finite is a gap."""
+    """Converts numbers to JSON values; values that are not finite become gaps."""
     flat = np.asarray(values, dtype=float).reshape(-1)
     return [float(value) if np.isfinite(value) else None for value in flat]
 
 
 def line(x: Any, y: Any, *, series: int = 0, label: str | None = None, kind: str = "line", dashed: bool = False) -> dict[str, Any]:
-    """A mark of a picture."""
+    """Describes a mark of a figure."""
     return {"kind": kind, "x": numbers(x), "y": numbers(y), "series": series, "label": label, "dashed": dashed}
 
 
@@ -64,11 +64,11 @@ def panel(
     marks: Sequence[Mapping[str, Any]],
     range: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
-    """A panel of a picture: names and units of its axes, and its marks."""
+    """Describes a panel of a figure: names and units of its axes, and its marks."""
     return {"title": title, "x": list(x), "y": list(y), "marks": list(marks), "range": range}
 
 
 def drawn(described: Mapping[str, Any]) -> Figure:
-    """The picture that this describes."""
+    """Draws the described figure."""
     svg, csv = _ocorl.draw(json.dumps(described))
     return Figure(str(described["title"]), svg, csv)

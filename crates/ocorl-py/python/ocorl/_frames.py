@@ -1,4 +1,4 @@
-"""Tables: as pandas, as polars, or as plain arrays."""
+"""Conversion of tables to pandas frames, polars frames or plain arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Columns by name, all of one length.
+#: Columns by name, all of equal length.
 Table = dict[str, npt.NDArray[Any]]
 
 
@@ -21,7 +21,7 @@ def _made(library: str, table: Mapping[str, npt.NDArray[Any]]) -> Any:
 
 
 def frame(table: Table, libraries: tuple[str, ...]) -> Any:
-    """The table as a frame of the first of these libraries that is installed; else as it is.
+    """Converts the table to a frame of the first of these libraries that is installed; without any, returns it unchanged.
 
     >>> frame({"t": np.array([0.0, 1.0])}, ())
     {'t': array([0., 1.])}
@@ -34,28 +34,28 @@ def frame(table: Table, libraries: tuple[str, ...]) -> Any:
 
 
 class Tabular:
-    """Something that has tables."""
+    """Mixin for objects that provide tables."""
 
     def to_dict(self, table: str = "") -> Table:
-        """A table as a dictionary of arrays."""
+        """Returns a table as a dictionary of arrays."""
         raise NotImplementedError
 
     def to_pandas(self, table: str = "") -> Any:
-        """A table as a pandas frame; without pandas as a polars frame; without either as a dictionary of arrays."""
+        """Returns a table as a pandas frame; without pandas as a polars frame; without either as a dictionary of arrays."""
         return frame(self.to_dict(table), ("pandas", "polars"))
 
     def to_polars(self, table: str = "") -> Any:
-        """A table as a polars frame; without polars as a pandas frame; without either as a dictionary of arrays."""
+        """Returns a table as a polars frame; without polars as a pandas frame; without either as a dictionary of arrays."""
         return frame(self.to_dict(table), ("polars", "pandas"))
 
 
 def columns(names: list[str], values: npt.NDArray[np.float64], suffix: str = "") -> Table:
-    """The columns of a matrix by name."""
+    """Returns the columns of a matrix by name."""
     return {f"{name}{suffix}": np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)}
 
 
 def joined(*tables: Table) -> Table:
-    """One table of several. A column that is called like an earlier one gets another name: nothing is lost.
+    """Joins several tables. A column with the name of an earlier one gets a new name, so that no column is lost.
 
     >>> list(joined({"t": np.zeros(1)}, {"x": np.zeros(1), "x_dot": np.zeros(1)}, {"x_dot": np.ones(1)}))
     ['t', 'x', 'x_dot', 'x_dot_']

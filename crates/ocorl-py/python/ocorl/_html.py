@@ -1,4 +1,4 @@
-"""How things show themselves in a notebook: a small table, and a picture."""
+"""HTML representations for notebooks: a small table and a figure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _cell(value: Any) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A table.
+    """Formats an HTML table.
 
     >>> table(["a"], [["<b>"], [None]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr><tr><td>-</td></tr></tbody></table>'
@@ -35,7 +35,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def system(shown: System) -> str:
-    """A system."""
+    """HTML representation of a system."""
     lower, upper = shown.lower, shown.upper
     rows: list[list[Any]] = [
         [name, "state", unit, f"x0 = {x0:g}"] for name, unit, x0 in zip(shown.states, shown.state_units, shown.x0)
@@ -50,7 +50,7 @@ def system(shown: System) -> str:
 
 
 def plan(shown: _ocorl.Plan) -> str:
-    """A plan: when to measure, and what is expected."""
+    """HTML representation of a plan: measurement times and predicted cost."""
     times = ", ".join(f"{t:.3g}" for t in shown.measure_at) or (shown.rule or "-")
     rows: list[list[Any]] = [
         ["episode", shown.episode],
@@ -72,21 +72,21 @@ def plan(shown: _ocorl.Plan) -> str:
 
 
 def result(shown: Result) -> str:
-    """A result: costs by episode."""
+    """HTML representation of a result: costs by episode."""
     rows = [[e.number, e.cost, e.regret, len(e.measurement_times), e.outcome] for e in shown.episodes]
-    words = f"<b>{escape(shown.system)}</b>, seed {shown.seed}, final cost {shown.final_cost:.4f}"
+    text = f"<b>{escape(shown.system)}</b>, seed {shown.seed}, final cost {shown.final_cost:.4f}"
     if shown.optimum is not None:
-        words += f", best possible {shown.optimum:.4f}"
+        text += f", optimum (known dynamics) {shown.optimum:.4f}"
     picture = shown.plot("cost").svg if shown.episodes else ""
-    return words + table(["episode", "cost", "regret", "measured", "ended"], rows) + picture
+    return text + table(["episode", "cost", "regret", "measured", "ended"], rows) + picture
 
 
 def study(shown: Study) -> str:
-    """A study: its episodes, its costs, what is pending."""
+    """HTML representation of a study: episodes, costs and the pending episode."""
     each, created = shown.episodes, shown.created
     rows = [[e["episode"], e["cost"], e["planned_cost"], f"{e['measured']} of {e['asked']}", e["status"]] for e in each]
-    words = f"<b>study of {escape(created['system'])}</b> in {escape(shown.folder)}, seed {created['seed']}"
-    text = words + table(["episode", "cost", "planned", "measured", "status"], rows)
+    text = f"<b>study of {escape(created['system'])}</b> in {escape(shown.folder)}, seed {created['seed']}"
+    text = text + table(["episode", "cost", "planned", "measured", "status"], rows)
     if any(e["cost"] is not None for e in each):
         text += shown.plot("cost").svg
     pending = shown.pending

@@ -1,4 +1,4 @@
-"""What is known of a system from measurements: a Gaussian process, with the manners of scikit-learn."""
+"""A Gaussian process model of the dynamics with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-#: The form in which models are pickled.
+#: Format version of pickled models.
 PICKLE_FORM = 1
-#: Points whose covariances are given out at a time.
+#: Maximum number of points whose joint covariance is returned.
 MOST_JOINT = 5_000
-#: Kernels by name; sums, products and parentheses combine them.
+#: Names of the kernels; sums, products and parentheses combine them.
 KERNELS = ("rbf", "matern-5/2", "matern-3/2", "linear", "constant", "periodic")
 
 
 def _matrix(value: Any, what: str) -> Array:
-    """Rows; a plain list is one column."""
+    """Converts to a two-dimensional array; a plain list becomes one column."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
@@ -42,8 +42,9 @@ def _matrix(value: Any, what: str) -> Array:
 
 
 def _several(value: Any) -> bool:
-    """Whether these are trajectories: a list of arrays of rows, or of lists of rows. Vectors are rows if they have one length; if not, each is
-    a trajectory of one state."""
+    """Whether the argument is a list of trajectories: arrays of rows, or lists of rows. Vectors of equal length are rows; otherwise
+    each is a trajectory of one state.
+    """
     if not isinstance(value, (list, tuple)) or len(value) == 0:
         return False
     if all(isinstance(part, np.ndarray) for part in value):
@@ -56,20 +57,20 @@ def _several(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy's as Python has it."""
+    """Converts a NumPy scalar to a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise MistakeError(f"a parameter cannot be a {type(value).__name__}")
 
 
 def _rows(value: Any, what: str) -> Array:
-    """Rows; a plain list is one of them."""
+    """Converts to a two-dimensional array; a plain list becomes one row."""
     array = _matrix(value, what)
     return array.reshape(1, -1) if np.ndim(value) == 1 else array
 
 
 def _alike(value: Any, shape: tuple[int, ...], what: str) -> Array:
-    """A number for all, one for each column, or an array of this shape."""
+    """Converts a number, one number per column, or an array of this shape to an array of this shape."""
     try:
         return np.array(np.broadcast_to(np.asarray(value, dtype=float), shape))
     except (TypeError, ValueError):
@@ -78,7 +79,7 @@ def _alike(value: Any, shape: tuple[int, ...], what: str) -> Array:
 
 
 class GpDynamics:
-    """dx/dt = f(x, u) as a Gaussian process, with the conventions of scikit-learn.
+    """Gaussian process model of dx/dt = f(x, u) with the conventions of scikit-learn.
 
     >>> import numpy as np, ocorl
     >>> X = np.linspace(-3, 3, 40).reshape(-1, 1)
@@ -89,11 +90,11 @@ class GpDynamics:
     (True, 40)
 
     Trajectories of different lengths are a list each: ``fit([X1, X2], [D1, D2], U=[U1, U2])``. Without derivatives,
-    ``fit(X, t=t)`` estimates them from the states, and their spread becomes the noise.
+    ``fit(X, t=t)`` estimates them from the states, and their standard deviation becomes the noise.
 
     ``kernel``: ``rbf``, ``matern-5/2``, ``matern-3/2``, ``linear``, ``constant``, ``periodic``, or an expression of them with ``+``, ``*``
     and parentheses, such as ``rbf + linear``. ``noise``: standard deviation of a measured derivative, for all or for each.
-    ``angles``: numbers of the columns of X that are angles. ``confidence``: ``constant`` (``beta``), ``information-gain``
+    ``angles``: indices of the columns of X that are angles. ``confidence``: ``constant`` (``beta``), ``information-gain``
     (``delta``, ``norm``) or ``calibrated`` (``level``).
 
     Fitted: ``kernel_``, ``lengthscale_`` (outputs, coordinates; of each kernel of an expression, in its order), ``variance_``,
@@ -157,7 +158,7 @@ class GpDynamics:
     )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters of the constructor."""
+        """Returns all parameters of the constructor."""
         return {name: getattr(self, name) for name in self._PARAMETERS}
 
     def set_params(self, **parameters: Any) -> Self:
@@ -195,7 +196,7 @@ class GpDynamics:
         return json.dumps({"kernel": self.kernel, **{name: getattr(self, name) for name in names}}, default=_plain)
 
     def fit(self, X: Any, X_dot: Any = None, U: Any = None, *, t: Any = None) -> Self:
-        """Learns from states X (n, states), derivatives X_dot and inputs U (n, inputs); each may be a list of trajectories.
+        """Fits the model to states X (n, states), derivatives X_dot and inputs U (n, inputs); each may be a list of trajectories.
 
         Without X_dot the times ``t`` of the states are needed."""
         several = _several(X)
@@ -236,7 +237,7 @@ class GpDynamics:
         return self
 
     def _learn(self, x: Array, u: Array, dots: Array, noise: Array) -> None:
-        """Fits to rows, and keeps what was learned as scikit-learn names it."""
+        """Fits the model to rows and sets the fitted attributes by the naming convention of scikit-learn."""
         self._model = _ocorl.Model(x, u, dots, noise, list(self.angles), self._settings(), self.seed)
         self._data = (x, u, dots, noise)
         learned = self._model.learned
@@ -255,7 +256,7 @@ class GpDynamics:
         self.notes_ = self._model.notes
 
     def fitted(self) -> _ocorl.Model:
-        """The compiled model."""
+        """The fitted compiled model."""
         model: _ocorl.Model | None = getattr(self, "_model", None)
         if model is None:
             raise MistakeError("the model is not fitted yet", hint="model.fit(X, X_dot, U=U)")
@@ -272,7 +273,7 @@ class GpDynamics:
         return np.ascontiguousarray(z)
 
     def predict(self, Z: Any, U: Any = None, *, return_std: bool = False, return_cov: bool = False) -> Any:
-        """dx/dt at the rows of Z = (x, u), or of X and U; with its standard deviation, or its covariances (outputs, n, n)."""
+        """Predicts dx/dt at the rows of Z = (x, u), or of X and U; optionally with standard deviations or covariances (outputs, n, n)."""
         model = self.fitted()
         if return_std and return_cov:
             raise MistakeError("'return_std' and 'return_cov' contradict each other", hint="the variances are on the diagonals")
@@ -285,15 +286,15 @@ class GpDynamics:
         return (mean, std) if return_std else mean
 
     def jacobian(self, Z: Any, U: Any = None) -> Array:
-        """The derivatives of the mean at the rows of Z: (n, outputs, coordinates)."""
+        """Returns the Jacobian of the mean at the rows of Z: (n, outputs, coordinates)."""
         return self.fitted().jacobian(self._points(Z, U))[1]
 
     def draw(self, seed: int = 0) -> _ocorl.Draw:
-        """One function from what is believed: consistent, the same wherever it is evaluated. Call it with rows (x, u)."""
+        """Draws a function from the posterior. It is consistent between calls; call it with rows (x, u)."""
         return self.fitted().draw(seed)
 
     def score(self, X: Any, X_dot: Any, U: Any = None) -> float:
-        """R² of the mean, averaged over the outputs."""
+        """Returns R² of the mean, averaged over the outputs."""
         truth = _matrix(X_dot, "X_dot")
         mean = self.predict(_matrix(X, "X"), None if U is None else _matrix(U, "U"))
         if truth.shape != mean.shape:
@@ -303,13 +304,13 @@ class GpDynamics:
         return float(np.mean(1.0 - left / np.where(spread > 0, spread, 1.0)))
 
     def task(self, cost: Quadratic | str | None, x0: Any, horizon: float | None, limits: Any) -> System:
-        """A task for the planner, with states x0, x1, ... and inputs u0, u1, ..."""
+        """Builds a task for the planner, with states x0, x1, ... and inputs u0, u1, ..."""
         self.fitted()
         for what, value in (("cost", cost), ("x0", x0), ("horizon", horizon)):
             if value is None:
                 raise MistakeError(f"to plan on a model, '{what}' is needed")
         if not self.n_inputs_:
-            raise MistakeError("the model has no inputs: there is nothing to plan")
+            raise MistakeError("the model has no inputs, so nothing can be planned")
         ends = _alike((-np.inf, np.inf) if limits is None else limits, (self.n_inputs_, 2), "limits")
         states = [f"x{i}" for i in range(self.n_outputs_)]
         description = {
@@ -321,7 +322,7 @@ class GpDynamics:
             "name": "model",
             "angles": [states[i] for i in self.angles],
         }
-        # Limits may be infinite here: nothing is driven by it.
+        # Limits may be infinite here, because no hardware is driven by this system.
         zeros = "".join(f"{state} = 0\n" for state in states)
         return System.parse(describe(**description) + "\n[equations]\n" + zeros, "model")
 
@@ -330,9 +331,9 @@ class GpDynamics:
 
 
 def _restored(form: int, kind: type[GpDynamics], parameters: dict[str, Any], data: Any) -> GpDynamics:
-    """A model that was pickled: fitted again, which gives the same."""
+    """Restores a pickled model by fitting it again, which gives the same model."""
     if form != PICKLE_FORM:
-        raise MistakeError(f"the pickled model has form {form}, this version reads {PICKLE_FORM}")
+        raise MistakeError(f"the pickled model has format {form}, this version reads {PICKLE_FORM}")
     model = kind(**parameters)
     if data is not None:
         model._learn(*data)
@@ -342,10 +343,10 @@ def _restored(form: int, kind: type[GpDynamics], parameters: dict[str, Any], dat
 def choose_times(
     strategy: str, model: GpDynamics | _ocorl.Model, t: Any, z: Any, count: int, noise: Any = None
 ) -> npt.NDArray[np.intp]:
-    """Which of the candidates (t, z) to measure: indices, best first.
+    """Selects which of the candidates (t, z) to measure: indices, best first.
 
     ``z`` are the rows (x, u) that are expected at the times ``t``. ``max-determinant``, ``max-kernel-distance``, ``oracle`` and
-    ``equidistant`` can choose. ``noise`` is the standard deviation of a measurement; none: the model's.
+    ``equidistant`` are available. ``noise`` is the standard deviation of a measurement; by default the model's.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 8).reshape(-1, 1)

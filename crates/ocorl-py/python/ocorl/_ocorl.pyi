@@ -1,4 +1,4 @@
-"""The compiled half. Arrays are float64 in C order; rows are moments. Everything raises errors of ``ocorl._errors``."""
+"""The compiled part of the package. Arrays are float64 in C order; rows are times or points. Errors are those of ``ocorl._errors``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Hear = Callable[[str, Any], object]
 __version__: str
 
 class System:
-    """What is to be controlled."""
+    """A plant with its task."""
 
     def __new__(
         cls,
@@ -93,7 +93,7 @@ class System:
 
 @final
 class Plan:
-    """What is to be done in an episode: ``plan.json``."""
+    """The plan of an episode, ``plan.json``."""
 
     @staticmethod
     def parse(text: str, outcome: str | None = None) -> Plan: ...
@@ -188,6 +188,9 @@ class Study:
         episodes: int | None = None,
     ) -> Self: ...
     def ask(self, hear: _Hear | None = None) -> Plan | None: ...
+    def run_episode(
+        self, execute: Callable[[Plan, int], tuple[Any, Any, Any, Any, float | None, str | None]], hear: _Hear
+    ) -> dict[str, Any] | None: ...
     def tell(
         self,
         episode: int | None,
@@ -228,7 +231,7 @@ class Study:
 
 @final
 class Model:
-    """A Gaussian process that has been fitted; it does not change."""
+    """A fitted Gaussian process model; immutable."""
 
     def __new__(
         cls, x: _Array, u: _Array, x_dot: _Array, noise: _Array, angles: Sequence[int], settings: str, seed: int
@@ -254,13 +257,13 @@ class Model:
 
 @final
 class Draw:
-    """A function drawn from a model."""
+    """A function drawn from the posterior of a model."""
 
     def __call__(self, z: npt.ArrayLike) -> _Array: ...
 
 @final
 class EventFile:
-    """An event file of TensorBoard that is being written."""
+    """A TensorBoard event file open for writing."""
 
     def __new__(cls, folder: str) -> Self: ...
     @property
@@ -269,7 +272,7 @@ class EventFile:
 
 @final
 class Grid:
-    """Which cells a sweep has; each is JSON."""
+    """The set of cells of a sweep; each cell is JSON text."""
 
     def __new__(cls, text: str, file: str = "grid.toml") -> Self: ...
     @staticmethod
@@ -283,7 +286,7 @@ class Grid:
 
 @final
 class Sweep:
-    """Cells of a grid in a folder; each result is on disk as soon as it is kept."""
+    """A sweep of a grid in a folder; each result is on disk as soon as it is stored."""
 
     def __new__(cls, folder: str, grid: Grid) -> Self: ...
     @property

@@ -1,8 +1,9 @@
-"""Plants of one's own: whatever can be run under a controller and measured."""
+"""The plant interface: anything that can be run under a controller and measured."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,27 +11,29 @@ import numpy.typing as npt
 
 from . import _ocorl
 from ._errors import MistakeError, PlantError
-from ._study import Study
+from ._study import NO_DERIVATIVES
 
 Array = npt.NDArray[np.float64]
+
+_log = logging.getLogger("ocorl")
 
 
 @runtime_checkable
 class Plant(Protocol):
-    """Something that can be run: hardware, a simulator, an environment.
+    """A plant that can be run: hardware, a simulator, an environment.
 
     ``run(controller, measure_at)`` runs one episode: it applies ``u = controller(t, x)`` from ``controller.x0`` for
-    ``controller.horizon``, and measures at the times ``measure_at``. It gives back a dictionary or an object with
+    ``controller.horizon``, and measures at the times ``measure_at``. It returns a dictionary or an object with
     ``t`` (n), ``x`` (n, states), ``u`` (n, inputs), ``x_dot`` (n, states; leave it out if only states are measured), and
     optionally ``cost`` and ``outcome``.
     """
 
     def run(self, controller: _ocorl.Controller, measure_at: Array) -> Any:
-        """Runs one episode and gives back what was measured."""
+        """Runs one episode and returns the measurements."""
         ...
 
 
-#: What a plant may give back.
+#: Names that a plant may return.
 PARTS = ("t", "x", "u", "x_dot", "cost", "outcome")
 
 
@@ -41,7 +44,7 @@ def _part(data: Any, name: str) -> Any:
 
 
 def _array(value: Any, name: str, shape: tuple[str, int | None], count: int | None) -> Array:
-    """A measured array, with its shape looked at."""
+    """Converts a measured array and checks its shape."""
     expected, width = shape
     try:
         array = np.asarray(value, dtype=float)
@@ -66,7 +69,7 @@ def _array(value: Any, name: str, shape: tuple[str, int | None], count: int | No
 
 
 def measured(data: Any, states: int, inputs: int) -> dict[str, Any]:
-    """What a plant measured, checked.
+    """Validates the measurements that a plant returned.
 
     >>> measured({"t": [0.5], "x": [[1.0, 2.0]], "u": [[0.1]]}, 2, 1)["x_dot"] is None
     True
@@ -81,7 +84,7 @@ def measured(data: Any, states: int, inputs: int) -> dict[str, Any]:
         raise PlantError(f"plant.run returned {what}", [("expected", "a dictionary or an object with t, x, u and x_dot")])
     strange = [str(key) for key in data if key not in PARTS] if isinstance(data, Mapping) else []
     if strange:
-        raise PlantError(f"plant.run returned '{strange[0]}', which nobody knows", [("known", ", ".join(PARTS))])
+        raise PlantError(f"plant.run returned '{strange[0]}', which is not a known name", [("known", ", ".join(PARTS))])
     for name in ("t", "x", "u"):
         if _part(data, name) is None:
             raise PlantError(f"plant.run returned no '{name}'", [("expected", "t, x, u and, if measured, x_dot")])
@@ -96,43 +99,40 @@ def measured(data: Any, states: int, inputs: int) -> dict[str, Any]:
         cost = None if cost is None else float(cost)
     except (TypeError, ValueError) as error:
         raise PlantError(f"plant.run returned {cost!r} as cost", [("expected", "a number")]) from error
+    if cost is not None and not np.isfinite(cost):
+        raise PlantError(f"plant.run returned {cost} as cost", [("expected", "a finite number, or none")])
     outcome = _part(data, "outcome")
     return {"t": t, "x": x, "u": u, "x_dot": x_dot, "cost": cost, "outcome": None if outcome is None else str(outcome)}
 
 
-def run_episode(study: Study, plan: _ocorl.Plan, plant: Plant, kept: bool) -> dict[str, Any] | None:
-    """Runs the plan on the plant and tells the study; what became of it. None if nothing was measured. `kept`: the study stays."""
-    if plan.rule is not None:
-        raise MistakeError(
-            f"the strategy '{plan.rule}' decides on the way when to measure; a plant of your own is told before",
-            hint="choose another: strategy='max-determinant'",
-        )
-    told = study.measurements()
-    here = np.asarray(told["episode"]) == plan.episode
-    done = {int(start) for start in np.asarray(told["start"])[here]}
-    todo = [leg for leg in range(plan.legs) if leg not in done]
-    receipt: dict[str, Any] | None = None
-    for leg in todo:
+#: Measurements of one run: t, x, u, x_dot, cost, outcome.
+Run = tuple[Array, Array, Array, "Array | None", "float | None", "str | None"]
+
+
+def runner(plant: Plant, folder: str | None, derivatives: bool) -> Callable[[_ocorl.Plan, int], Run]:
+    """Runs one rollout of a plan on the plant, as `Study.run_episode` requires it.
+
+    `folder` is the folder of a stored study; `derivatives` states whether derivatives are expected."""
+
+    def execute(plan: _ocorl.Plan, leg: int) -> Run:
+        if plan.rule is not None:
+            raise MistakeError(
+                f"the strategy '{plan.rule}' decides measurement times during the run; an external plant needs them in advance",
+                hint="choose another: strategy='max-determinant'",
+            )
         controller = plan.controller(leg, mpc=True)
         try:
             data = plant.run(controller, controller.measure_at)
         except Exception as error:
             note = f"while running episode {plan.episode}"
-            if kept:
-                note += f" of '{study.folder}'; nothing was told of this run, the episode is still pending"
+            if folder is not None:
+                note += f" of '{folder}'; nothing of this run was recorded, the episode is still pending"
             if hasattr(error, "add_note"):
                 error.add_note(note)
             raise
         found = measured(data, len(plan.states), len(plan.controls))
-        if len(found["t"]) == 0:
-            continue
-        try:
-            receipt = study.tell(plan, start=leg, more=leg != todo[-1], **found)
-        except MistakeError as error:
-            raise PlantError(
-                f"what plant.run returned cannot be kept: {error.message}", error.details, error.hint
-            ) from error
-    if receipt is None or receipt["closed"] is None:
-        study.fail("nothing was measured" if receipt is None else "the last run measured nothing")
-        return None
-    return receipt
+        if derivatives and found["x_dot"] is None and len(found["t"]):
+            _log.warning("episode %s: %s", plan.episode, NO_DERIVATIVES)
+        return found["t"], found["x"], found["u"], found["x_dot"], found["cost"], found["outcome"]
+
+    return execute

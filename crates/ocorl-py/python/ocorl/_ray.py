@@ -1,7 +1,7 @@
-"""Ray as a back end of sweeps: it moves the JSON text of cells and of results, nothing else.
+"""Ray as a back end of sweeps. It transports the JSON text of cells and results only.
 
-What is taken care of: one thread for each cell (Ray's ``num_cpus=1`` limits nobody), no usage statistics, no dashboard, loopback only when
-Ray is started here, the same version of `ocorl` on every worker. Token authentication is Ray's own and stays as it is.
+This module ensures one thread per cell (Ray's ``num_cpus=1`` does not limit threads), no usage statistics, no dashboard, loopback only if
+Ray is started here, and the same version of `ocorl` on every worker. Token authentication is left to Ray.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from . import _ocorl
 from ._errors import OcorlError, WorkersError
 from .sweep import Began, Done, Lost
 
-# Before Ray is imported anywhere: it looks at this when it starts.
+# Set before Ray is imported, because Ray reads this variable on start-up.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
-#: What every worker has in its environment.
+#: Environment variables of every worker.
 ONE_THREAD = {"RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
 
-#: At any other address, 127.0.0.2 too, Ray listens on every interface.
+#: At any other address, including 127.0.0.2, Ray listens on every interface.
 LOOPBACK = ("127.0.0.1", "::1")
 
-#: What to do with a Ray that does not listen to this machine alone.
+#: Hint for a Ray instance that cannot be restricted to this machine.
 BY_HAND = "start it as you want it, by ray.init(...), before the sweep"
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Ray that is started meanwhile listens to this machine alone.
+    """Makes a Ray instance that is started within the block listen on the loopback interface only.
 
-    It takes 127.0.0.1 for a mistake and listens on every interface instead, unless this machine is no part of a cluster. That is a constant of
-    its own, made of ``RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER`` when it is imported: the variable would come too late for whoever has imported Ray
-    already, and would be in the way of whoever joins a cluster later.
+    Ray rejects 127.0.0.1 and listens on every interface instead, unless clusters are disabled. That is a constant in Ray, derived from
+    ``RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER`` when Ray is imported: setting the variable would be too late if Ray has been imported already,
+    and would prevent joining a cluster later. The constant itself is therefore changed.
     """
     constants: Any = import_module("ray._private.ray_constants")
     before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
@@ -49,7 +49,7 @@ def alone() -> Iterator[None]:
 
 
 def run_cell(cell: str, version: str, budget: float | None = None) -> tuple[str, float, float]:
-    """What a worker does. A node may have joined after the check, so the version is looked at here too."""
+    """Executed on a worker. A node may have joined after the version check, so the version is checked here too."""
     here = _ocorl.__version__
     if here != version:
         raise WorkersError(f"a worker has ocorl {here}, the driver {version}")
@@ -57,21 +57,21 @@ def run_cell(cell: str, version: str, budget: float | None = None) -> tuple[str,
 
 
 def stream_cell(cell: str, version: str, budget: float | None = None) -> Iterator[tuple[str, float, float] | None]:
-    """The same in two: that it has begun, and what it came to."""
+    """Executed on a worker as a generator: first reports that the cell has started, then yields its result."""
     yield None
     yield run_cell(cell, version, budget)
 
 
 def version_here() -> str:
-    """The version of `ocorl` on a worker."""
+    """Returns the version of `ocorl` on a worker."""
     return str(_ocorl.__version__)
 
 
 class Ray:
-    """Cells as tasks of Ray, one processor each. Retries are the driver's, so that they can be counted."""
+    """Runs cells as Ray tasks with one processor each. The driver handles retries, so that they can be counted."""
 
     def __init__(self, address: str | None = None, jobs: int | None = None) -> None:
-        # Ray's own way to name a cluster.
+        # The environment variable with which Ray names a cluster.
         address = address or os.environ.get("RAY_ADDRESS") or "local"
         try:
             ray: Any = import_module("ray")
@@ -81,7 +81,7 @@ class Ray:
         self._mine = not ray.is_initialized()
         if self._mine:
             self._start(address)
-        # A client of Ray's, ``ray://``, takes no streams: its cells are not heard to begin.
+        # A Ray client (``ray://``) does not support streams: the start of its cells is not reported.
         client = import_module("ray.util.client").ray.is_connected()
         self._cell = self._task(run_cell) if client else self._task(stream_cell, num_returns="streaming")
         self._version = self._task(version_here, num_cpus=0)
@@ -112,14 +112,14 @@ class Ray:
 
     @property
     def slots(self) -> int:
-        """A few more than there is room for, so that no worker waits for the driver."""
+        """Returns slightly more cells than there are processors, so that no worker waits for the driver."""
         if self._jobs is not None:
             return self._jobs
         processors = int(self._ray.cluster_resources().get("CPU", 1))
         return processors + max(2, processors // 8)
 
     def check(self, version: str) -> None:
-        """Asks every node that has processors."""
+        """Checks every node that has processors."""
         affinity: Any = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         self._expected = version
         asked = []
@@ -137,15 +137,15 @@ class Ray:
                 raise WorkersError(f"the worker at {place} has ocorl {theirs}, the driver {version}")
 
     def submit(self, cell: str, budget: float | None) -> Any:
-        """Begins a cell."""
+        """Starts a cell."""
         return self._cell.remote(cell, self._expected, budget)
 
     def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Began | Done | Lost]]:
-        """What has begun or ended, after at most `timeout` seconds."""
-        heard, _ = self._ray.wait(list(handles), num_returns=1, timeout=timeout)
-        return [(handle, self._heard(handle)) for handle in heard]
+        """Returns which cells have started or ended, after at most `timeout` seconds."""
+        ready, _ = self._ray.wait(list(handles), num_returns=1, timeout=timeout)
+        return [(handle, self._report(handle)) for handle in ready]
 
-    def _heard(self, handle: Any) -> Began | Done | Lost:
+    def _report(self, handle: Any) -> Began | Done | Lost:
         errors = self._ray.exceptions
         try:
             said = self._ray.get(next(handle) if isinstance(handle, Iterator) else handle)
@@ -163,14 +163,14 @@ class Ray:
             return Lost(f"its worker was lost: {type(error).__name__}: " + _first_line(error))
 
     def cancel(self, handle: Any) -> None:
-        """Ends the worker of a cell."""
+        """Terminates the worker of a cell."""
         try:
             self._ray.cancel(handle, force=True)
         except Exception:  # the cluster may be gone already
             return
 
     def close(self) -> None:
-        """Ends what was started here."""
+        """Shuts Ray down if it was started here."""
         if self._mine:
             self._ray.shutdown()
 

@@ -1,4 +1,4 @@
-"""What a run came to."""
+"""Results of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._frames import Table, Tabular, columns, joined
 
 Array = npt.NDArray[np.float64]
 
-#: The form in which results are pickled.
+#: Format version of pickled results.
 PICKLE_FORM = 1
 
 #: Colours of the series.
@@ -28,77 +28,77 @@ def _float(value: float | None) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Leg:
-    """One run of an episode, from one initial state. Rows are moments."""
+    """One rollout of an episode, from one initial state. Rows are times."""
 
-    #: How it ended.
+    #: Outcome of the rollout.
     outcome: str
-    #: The way it went: times, states, controls, cost so far.
+    #: Executed trajectory: times, states, controls, cumulative cost.
     t: Array
     x: Array
     u: Array
     costs: Array
-    #: What was measured; ``measured_x_dot`` is None where only states were.
+    #: Measurements; ``measured_x_dot`` is None where only states were measured.
     measured_t: Array
     measured_x: Array
     measured_u: Array
     measured_x_dot: Array | None
-    #: What was planned: a dictionary with t, x, u and measure_at; None in the first episode.
+    #: Plan: a dictionary with t, x, u and measure_at; None in the first episode.
     plan: dict[str, Array] | None
 
     @property
     def measured_only(self) -> bool:
-        """Whether nothing is known of the way between the measurements, as on a plant of one's own."""
+        """Whether the trajectory between the measurements is unknown, as on an external plant."""
         return np.array_equal(self.t, self.measured_t)
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """One episode. Costs are in the units of the paper's table; what is not known is NaN or None."""
+    """One episode. Costs are in the units of the paper's table; unknown values are NaN or None."""
 
     number: int
     cost: float
     planned_cost: float
     regret: float
-    #: When it was measured.
+    #: Measurement times.
     measurement_times: Array
-    #: How little of the derivative was known along the way, relative to it.
+    #: Model uncertainty along the trajectory, relative to the derivative.
     uncertainty: float
-    #: Share of the way on which the truth was within the confidence band.
+    #: Fraction of the trajectory on which the true dynamics were within the confidence band.
     coverage: float
     outcome: str
-    #: One for each initial state.
+    #: Rollouts, one for each initial state.
     legs: list[Leg]
-    #: Everything that is known of it, in numbers.
+    #: All scalar data of the episode.
     record: dict[str, Any]
 
     @property
     def t(self) -> Array:
-        """Times of the executed path."""
+        """Times of the executed trajectory."""
         return self.legs[0].t
 
     @property
     def x(self) -> Array:
-        """States of the executed path."""
+        """States of the executed trajectory."""
         return self.legs[0].x
 
     @property
     def u(self) -> Array:
-        """Controls of the executed path."""
+        """Controls of the executed trajectory."""
         return self.legs[0].u
 
     @property
     def measured_t(self) -> Array:
-        """When it was measured, from the first initial state."""
+        """Measurement times of the rollout from the first initial state."""
         return self.legs[0].measured_t
 
     @property
     def measured_x(self) -> Array:
-        """States at the measurements."""
+        """States at the measurement times."""
         return self.legs[0].measured_x
 
     @property
     def measured_u(self) -> Array:
-        """Controls at the measurements."""
+        """Controls at the measurement times."""
         return self.legs[0].measured_u
 
     @property
@@ -127,7 +127,7 @@ class Episode:
 
 
 class Result(Tabular):
-    """What a run came to: costs, episodes, tables, pictures. Costs are in the units of the paper's table.
+    """Result of a run: costs, episodes, tables, figures. Costs are in the units of the paper's table.
 
     >>> import ocorl
     >>> result = ocorl.run("pendulum", episodes=2, quiet=True)
@@ -139,9 +139,9 @@ class Result(Tabular):
     ['episode', 'start', 't', 'theta', 'omega', 'torque', 'theta_dot', 'omega_dot']
     """
 
-    #: Pictures that :meth:`plot` draws.
+    #: Figures that :meth:`plot` draws.
     PLOTS = ("cost", "phase", "states", "measurements")
-    #: Tables that :meth:`to_dict` gives.
+    #: Tables that :meth:`to_dict` returns.
     TABLES = ("episodes", "measurements", "trajectories", "plans")
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -149,30 +149,30 @@ class Result(Tabular):
         known = data["known"] or {}
         #: Name of the system.
         self.system: str = data["system"]
-        #: Seed of everything random.
+        #: Root seed of all random streams.
         self.seed: int = data["seed"]
         #: Names of states and inputs.
         self.states: list[str] = list(data["states"])
         self.controls: list[str] = list(data["controls"])
-        #: All settings that held.
+        #: Effective settings.
         self.settings: dict[str, Any] = data["settings"]
-        #: Every episode, the exploratory one first.
+        #: All episodes, starting with the exploratory one.
         self.episodes = [Episode._of(episode) for episode in data["episodes"]]
-        #: What each episode cost.
+        #: Cost of each episode.
         self.costs: Array = np.array([episode.cost for episode in self.episodes], dtype=float)
-        #: What each was planned to cost.
+        #: Planned cost of each episode.
         self.planned_costs: Array = np.array([episode.planned_cost for episode in self.episodes], dtype=float)
-        #: Cost above the best continuous control; NaN where that is not known.
+        #: Regret: cost above the optimum (known dynamics); NaN where that is not known.
         self.regret: Array = np.array([episode.regret for episode in self.episodes], dtype=float)
-        #: Cost of the best continuous control with the equations known; None if nobody looked.
+        #: Continuous-time optimum (known dynamics); None if it was not computed.
         self.optimum: float | None = known.get("continuous")
-        #: The same for the best zero-order hold.
+        #: Cost of the optimal zero-order hold (known dynamics); None if it was not computed.
         self.held: float | None = known.get("held")
-        #: Mean and standard deviation in the paper's Table 1, if it has such a cell.
+        #: Mean and standard deviation in the paper's Table 1, if it contains this combination.
         self.paper: tuple[float, float] | None = data["paper"]
-        #: The folder of the study, if it was kept.
+        #: Folder of the study, if the run was stored.
         self.folder: str | None = data["folder"]
-        #: How long it took.
+        #: Duration of the run in seconds.
         self.seconds: float = data["seconds"]
 
     @property
@@ -194,7 +194,7 @@ class Result(Tabular):
     # Tables
 
     def to_dict(self, table: str = "episodes") -> Table:
-        """A table as a dictionary of arrays: ``episodes``, ``measurements``, ``trajectories`` or ``plans``."""
+        """Returns a table as a dictionary of arrays: ``episodes``, ``measurements``, ``trajectories`` or ``plans``."""
         makers = {
             "": self._episodes,
             "episodes": self._episodes,
@@ -223,7 +223,7 @@ class Result(Tabular):
         }
 
     def _legs(self, rows: Any) -> Table:
-        """One table of all legs: ``rows`` gives the columns of one."""
+        """Joins the tables of all rollouts: ``rows`` returns the columns of one."""
         parts: list[Table] = []
         for episode in self.episodes:
             for start, leg in enumerate(episode.legs):
@@ -256,17 +256,17 @@ class Result(Tabular):
         def rows(leg: Leg) -> Table | None:
             if leg.plan is None:
                 return None
-            # The last node has no control of its own.
+            # The last node has no control.
             u = np.vstack([leg.plan["u"], np.full((1, len(self.controls)), np.nan)])
             return joined({"t": leg.plan["t"]}, columns(self.states, leg.plan["x"]), columns(self.controls, u))
 
         return self._legs(rows)
 
-    # Pictures
+    # Figures
 
     def plot(self, what: str = "cost", episode: int = -1) -> Figure:
-        """A picture: ``cost`` by episode, ``phase`` (some episodes in the plane of two states), ``states`` (of one episode
-        over time) or ``measurements`` (when each episode was measured)."""
+        """Draws a figure: ``cost`` by episode, ``phase`` (some episodes in the plane of two states), ``states`` (of one episode
+        over time) or ``measurements`` (measurement times of each episode)."""
         makers = {
             "cost": lambda: self._plot_cost(),
             "phase": lambda: self._plot_phase(),
@@ -367,41 +367,41 @@ class Result(Tabular):
         marks = [line(t, numbers, series=MEASURED, label="measured", kind="crosses")]
         ends = (0.0, float(self._data["horizon"]))
         return drawn(
-            {"title": self._title("when it was measured"), "panels": [panel("", self._time(), ("episode", ""), marks, ends)]}
+            {"title": self._title("measurement times"), "panels": [panel("", self._time(), ("episode", ""), marks, ends)]}
         )
 
     def report(self, path: str | None = None) -> str:
-        """Writes the report of the study that was kept; returns where it is."""
+        """Writes the report of the stored study; returns its path."""
         if self.folder is None:
-            raise MistakeError("the run was not kept", hint="keep it: ocorl.run(..., out='runs/mine')")
+            raise MistakeError("the run was not stored", hint="store it: ocorl.run(..., out='runs/mine')")
         from . import _ocorl
 
         return _ocorl.report(self.folder, path)
 
 
 def _restored(form: int, data: dict[str, Any]) -> Result:
-    """A result that was pickled."""
+    """Restores a pickled result."""
     if form != PICKLE_FORM:
-        raise MistakeError(f"the pickled result has form {form}, this version reads {PICKLE_FORM}")
+        raise MistakeError(f"the pickled result has format {form}, this version reads {PICKLE_FORM}")
     return Result(data)
 
 
 @dataclass(frozen=True, eq=False)
 class Optimal:
-    """The best control of a system whose equations are known; costs in the units of the paper's table."""
+    """Optimal control of a system with known equations; costs are in the units of the paper's table."""
 
     system: str
-    #: Best continuous control, open loop.
+    #: Continuous-time optimum, in open loop.
     cost: float
-    #: The same followed by model-predictive control.
+    #: Cost of the optimal plan followed by model-predictive control.
     tracked: float
-    #: Best control with ``holds`` holds.
+    #: Cost of the optimal zero-order hold with ``holds`` intervals.
     held: float
     holds: int
-    #: The best run.
+    #: The optimal trajectory.
     t: Array
     x: Array
     u: Array
 
     def __repr__(self) -> str:
-        return f"Optimal({self.system}, cost {self.cost:.6g}, best with {self.holds} holds {self.held:.6g})"
+        return f"Optimal({self.system}, cost {self.cost:.6g}, optimal zero-order hold ({self.holds}) {self.held:.6g})"

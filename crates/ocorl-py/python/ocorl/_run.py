@@ -1,4 +1,4 @@
-"""Learning in simulation, or on a plant of one's own; the best control; the planner alone."""
+"""Learning in simulation or on an external plant; optimal control; the planner alone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from . import _ocorl
 from ._errors import MistakeError
-from ._plant import Plant, run_episode
+from ._plant import Plant, runner
 from ._result import Optimal, Result
-from ._study import Study, chosen
+from ._study import Study, chosen, heeded
 from ._system import Equations, Quadratic, System, as_system
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Callback = Callable[[dict[str, Any]], object]
 
 
 class _Listener:
-    """Who hears what happens: the table for people, events for a callback."""
+    """Receives the messages of a run: prints the table and warnings, passes events to a callback."""
 
     def __init__(self, quiet: bool, callback: Callback | None) -> None:
         self.quiet, self.callback = quiet, callback
@@ -61,16 +61,16 @@ def run(
     callback: Callback | None = None,
     plant: Plant | Equations | None = None,
 ) -> Result:
-    """Learns to control a system from few measurements, and prints what ``ocorl run`` prints.
+    """Learns to control a system from few measurements, and prints the same table as ``ocorl run``.
 
     ``system`` is a name, a file, or a :class:`ocorl.System`. ``settings`` are ``default``, ``reference`` or a file; ``set`` changes
     single ones, as in ``{"plan.intervals": 100, "model.kernel": "rbf + linear"}``. ``explore`` is ``optimistic``, ``mean``, ``thompson``,
     ``bonus``, ``explore``, ``weight-space`` (linear kernels only), ``epsilon-greedy`` or ``boltzmann``.
 
-    With ``out`` the run is kept as a study in that folder, and goes on there if it was stopped: the very study that ``ocorl run --out`` makes. ``callback`` receives every event as a dictionary. Ctrl-C leaves
-    at once.
+    With ``out`` the run is stored as a study in that folder and resumed from there after an interruption; it is the same study that
+    ``ocorl run --out`` makes. ``callback`` receives every event as a dictionary. Ctrl-C returns at once.
 
-    ``plant`` is what is measured, if not the system's own equations: a function f(x, u), which is integrated, or an object with
+    ``plant`` replaces the system's own equations as the source of measurements: a function f(x, u), which is integrated, or an object with
     ``run(controller, measure_at)`` (see :class:`ocorl.Plant`). The learner sees measurements only.
 
     >>> import ocorl
@@ -103,13 +103,13 @@ def run(
     except Exception as error:
         ours = type(error).__module__.startswith("ocorl")
         if not ours and folder is not None and hasattr(error, "add_note"):
-            error.add_note(f"'{folder}' goes on where it was, with the episode that was under way")
+            error.add_note(f"'{folder}' continues with the pending episode")
         raise
     return Result(answer)
 
 
 def _passing() -> tempfile.TemporaryDirectory[str]:
-    """A folder for a study that is not kept. Work that was given up may still be busy there when it goes."""
+    """A folder for a study that is not kept. An abandoned computation may still use it when it is removed."""
     return tempfile.TemporaryDirectory(prefix="ocorl-", ignore_cleanup_errors=True)
 
 
@@ -122,7 +122,7 @@ def _with_plant(
     out: str | None,
     listener: _Listener,
 ) -> Result:
-    """Learns on a plant of somebody's own: a study that is asked and told here."""
+    """Learns on an external plant: the episode loop over a study, with the plant called on this thread."""
     begin = time.monotonic()
     with ExitStack() as stack:
         folder = stack.enter_context(_passing()) if out is None else out
@@ -136,15 +136,15 @@ def _with_plant(
             "text",
             f"{system.name}: {_count(system.states, 'state')}, {_count(system.controls, 'input')}, horizon {horizon}, "
             f"{how['episodes']} episodes x {how['measurements']} measurements, strategy {how['strategy']}, "
-            f"explore {how['explore']}, seed {seed}, on a plant of its own\n"
+            f"explore {how['explore']}, seed {seed}, on an external plant\n"
             f"{'episode':>8}{'cost':>12}{'planned':>12}{'measured':>10}\n",
         )
         scale = system.table_scale
         for over in study.episodes:
             listener("text", _row(_scaled(over, scale)))
-        while (plan := study.heard(listener)) is not None:
-            run_episode(study, plan, plant, kept=out is not None)
-            over = _scaled(study.episodes[plan.episode], scale)
+        execute = runner(plant, out, how["measured"] == "derivatives")
+        while (done := study.run_episode(execute, listener)) is not None:
+            over = _scaled(heeded(done), scale)
             listener("event", {"event": "episode", "record": over})
             listener("text", _row(over))
         result = _kept(system, study, seed, out, time.monotonic() - begin)
@@ -157,7 +157,7 @@ def _count(names: Sequence[str], what: str) -> str:
 
 
 def _scaled(episode: Mapping[str, Any], scale: float) -> dict[str, Any]:
-    """An episode of a study with its costs in the units of the paper's table."""
+    """Converts the costs of an episode of a study to the units of the paper's table."""
     costs = {key: None if episode[key] is None else scale * episode[key] for key in ("cost", "planned_cost")}
     return {**episode, **costs}
 
@@ -172,7 +172,7 @@ def _row(episode: Mapping[str, Any]) -> str:
 
 
 def _kept(system: System, study: Study, seed: int, out: str | None, seconds: float) -> Result:
-    """What a study came to, as a result."""
+    """Converts a finished study to a result."""
     told = study.measurements()
     numbers, starts = np.asarray(told["episode"]), np.asarray(told["start"])
     scale = system.table_scale
@@ -246,10 +246,10 @@ def optimal(
     stages: int = 1,
     threads: int | None = None,
 ) -> Optimal:
-    """The best control of a system whose equations are known: learning cannot cost less.
+    """Returns the optimal control of a system with known equations: a lower bound on the cost of learning.
 
-    Costs are in the units of the paper's table. A function of yours is called a hundred thousand times and differentiated by differences: that
-    takes a minute or two, where the same equations as text take a second. ``stages`` is as in :func:`plan`.
+    Costs are in the units of the paper's table. A Python function is called about a hundred thousand times and differentiated numerically,
+    which takes a minute or two; the same equations as text take a second. ``stages`` is as in :func:`plan`.
 
     >>> import ocorl
     >>> best = ocorl.optimal("pendulum")
@@ -275,12 +275,12 @@ def plan(
     seed: int = 0,
     task: str | os.PathLike[str] | _ocorl.System | None = None,
 ) -> _ocorl.Plan:
-    """The planner on its own: the least cost on a system's equations, or on what a fitted model believes of them.
+    """Plans a trajectory of minimum cost on a system's equations, or on a fitted model.
 
-    Of a model, ``cost``, ``x0`` and ``horizon`` say what is wanted (states are called x0, x1, ..., inputs u0, u1, ...), and ``limits``
-    are (low, high) of each input; or ``task`` is a system whose task it is. ``explore`` is ``mean``, ``optimistic`` or ``thompson``. Costs are in
-    units of the task: those of :func:`run` and :func:`optimal` are ``system.table_scale`` times that. ``stages`` is in how many stages the
-    horizon of the first searches grows: try 5 where a plan over a long time is poor.
+    For a model, ``cost``, ``x0`` and ``horizon`` define the task (states are called x0, x1, ..., inputs u0, u1, ...), and ``limits``
+    are (low, high) of each input; or ``task`` is a system that provides the task. ``explore`` is ``mean``, ``optimistic`` or ``thompson``.
+    Costs are in units of the task; those of :func:`run` and :func:`optimal` are ``system.table_scale`` times as large. ``stages`` is the
+    number of stages in which the horizon of the first searches grows: try 5 if a plan over a long horizon is poor.
 
     >>> import ocorl
     >>> best = ocorl.plan("pendulum", intervals=100)
@@ -316,7 +316,7 @@ def plan(
 
 
 def _refuse(whose: str, **given: Any) -> None:
-    """What is not used is not taken."""
+    """Raises an error for arguments that would be ignored."""
     for name, value in given.items():
         if value is not None:
             raise MistakeError(
@@ -325,5 +325,5 @@ def _refuse(whose: str, **given: Any) -> None:
 
 
 def report(folder: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> str:
-    """Writes the report of the study in a folder; returns where it is."""
+    """Writes the report of the study in a folder; returns its path."""
     return _ocorl.report(os.fspath(folder), None if path is None else os.fspath(path))

@@ -1,4 +1,4 @@
-"""A run of a system under somebody's control."""
+"""Result of a simulation of a system under a controller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A run: rows are moments.
+    """A simulated run; rows are times.
 
     >>> import ocorl
     >>> run = ocorl.System("pendulum").simulate(lambda t, x: [0.0], horizon=1.0, dt=0.5)
@@ -18,17 +18,17 @@ class Simulation:
     (array([0. , 0.5, 1. ]), (3, 2), (3, 1), 'completed')
     """
 
-    #: Times.
+    #: Sample times.
     t: npt.NDArray[np.float64]
-    #: States.
+    #: States at the sample times.
     x: npt.NDArray[np.float64]
-    #: Controls, as they were applied.
+    #: Applied controls at the sample times.
     u: npt.NDArray[np.float64]
-    #: Running cost up to each time.
+    #: Running cost accumulated up to each time.
     costs: npt.NDArray[np.float64]
-    #: The whole cost, with what the end costs.
+    #: Total cost, including the terminal cost.
     cost: float
-    #: How it ended: ``completed``, or what happened.
+    #: ``completed``, or a description of what happened.
     outcome: str
 
     def __repr__(self) -> str:

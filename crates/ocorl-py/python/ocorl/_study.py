@@ -1,4 +1,4 @@
-"""Studies: ask, run, tell; for days, across crashes."""
+"""Studies: a persistent learner with the ask/tell interface."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ def chosen(
     episodes: int | None,
     measurements: int | None,
 ) -> dict[str, object]:
-    """Settings in the order in which they count."""
+    """Merges settings; later ones take precedence."""
     more = {"strategy": strategy, "explore": explore, "episodes": episodes, "measurements": measurements}
     return {**(set or {}), **{path: value for path, value in more.items() if value is not None}}
 
 
-def _heeded(receipt: dict[str, Any]) -> dict[str, Any]:
-    """What became of a telling; a warning goes to the logger too."""
+def heeded(receipt: dict[str, Any]) -> dict[str, Any]:
+    """Returns the receipt of a recording; warnings also go to the logger."""
     if receipt["warning"] is not None:
         _log.warning("episode %s: %s", receipt["episode"], receipt["warning"])
     return receipt
 
 
-#: Said where derivatives are expected and none are told.
-_NO_DERIVATIVES = (
+#: Warning if derivatives are expected but not given.
+NO_DERIVATIVES = (
     "no x_dot, so this is learned from states alone, which needs more of them, evenly spaced; choose that with "
-    'set={"measured": "states"}, or tell x_dot too'
+    'set={"measured": "states"}, or record x_dot too'
 )
 
 
 def _how(more: bool, correct: bool) -> str:
-    """How something is told."""
+    """Translates the flags of `tell` to the mode of recording."""
     if more and correct:
         raise MistakeError("'more' and 'correct' contradict each other")
     return "more" if more else "correct" if correct else "whole"
 
 
 class Study(_ocorl.Study, Tabular):
-    """A learner with a memory on disk. Ask for a plan, run it, tell what was measured; today, tomorrow, from another process.
+    """A persistent learner. Ask for a plan, execute it, record the measurements; each step may happen in another process.
 
     >>> import ocorl, tempfile, numpy as np
     >>> folder = tempfile.mkdtemp()
@@ -69,8 +69,8 @@ class Study(_ocorl.Study, Tabular):
     ...     plan.text == again.text, receipt["stored"], study.done
     (True, 10, False)
 
-    Make one with :meth:`create`, :meth:`open` or :meth:`open_or_create`. It holds its folder until it is closed: use it
-    in a ``with`` block, or call :meth:`close`. Threads may share it: they are served one after the other.
+    Create one with :meth:`create`, :meth:`open` or :meth:`open_or_create`. It locks its folder until it is closed: use it
+    in a ``with`` block, or call :meth:`close`. Threads may share it: their calls are served one after the other.
     """
 
     @classmethod
@@ -90,7 +90,7 @@ class Study(_ocorl.Study, Tabular):
         price_episode: float = 0.0,
         budget: float | None = None,
     ) -> Self:
-        """Begins a study of a system in a folder where there is none."""
+        """Creates a study of a system in a folder that contains none."""
         changes = chosen(set, strategy, explore, episodes, measurements)
         prices = (price_measurement, price_episode, budget)
         how: dict[str, Any] = {"seed": seed, "settings": settings, "set": changes, "prices": prices}
@@ -100,7 +100,7 @@ class Study(_ocorl.Study, Tabular):
     def open(
         cls, folder: str | os.PathLike[str], *, read_only: bool = False, episodes: int | None = None
     ) -> Self:
-        """Opens the study in a folder, to go on or only to look; ``episodes`` in all, instead of as many as it began with."""
+        """Opens the study in a folder, for writing or read-only; ``episodes`` replaces the total number of episodes."""
         return cls._made("look" if read_only else "open", folder, episodes=episodes)
 
     @classmethod
@@ -120,8 +120,9 @@ class Study(_ocorl.Study, Tabular):
         price_episode: float = 0.0,
         budget: float | None = None,
     ) -> Self:
-        """Goes on with the study in a folder, or begins it. One that is there must be of the same system, settings and seed; without ``system``
-        it must be there, and only ``episodes`` can be said."""
+        """Opens the study in a folder, or creates it. An existing study must have the same system, settings and seed; without
+        ``system`` it must exist, and only ``episodes`` can be given.
+        """
         changes = chosen(set, strategy, explore, episodes, measurements)
         prices = (price_measurement, price_episode, budget)
         how: dict[str, Any] = {"seed": seed, "settings": settings, "set": changes, "prices": prices}
@@ -131,7 +132,7 @@ class Study(_ocorl.Study, Tabular):
         other = [name for name, value in how.items() if value != usual[name]]
         if other:
             raise MistakeError(
-                "without a system a study is opened as it is", [("given", ", ".join(other))], "say of which system: system=..."
+                "without a system an existing study is opened unchanged", [("given", ", ".join(other))], "name the system: system=..."
             )
         return cls._made("open", folder, episodes=episodes)
 
@@ -144,11 +145,11 @@ class Study(_ocorl.Study, Tabular):
         **how: Any,
     ) -> Self:
         made = super().__new__(cls, mode, os.fspath(folder), *system, **how)
-        # Somebody may go elsewhere meanwhile.
+        # The working directory may change later.
         made._home = os.path.abspath(folder)
         return made
 
-    #: Where it is, from wherever one looks.
+    #: Absolute path of the study.
     _home: str
 
     def __new__(cls, *_args: Any, **_options: Any) -> Self:
@@ -158,10 +159,10 @@ class Study(_ocorl.Study, Tabular):
         )
 
     def ask(self, callback: Callable[[dict[str, Any]], object] | None = None) -> _ocorl.Plan | None:  # type: ignore[override]
-        """The next plan; the same one until its episode is over; None when the study is.
+        """Returns the plan of the next episode; the same plan until that episode is closed; None when the study is finished.
 
-        ``callback`` receives every event as a dictionary, with costs in units of the task. What is unusual goes to the logger ``ocorl``. Ctrl-C
-        leaves at once, and nothing is lost."""
+        ``callback`` receives every event as a dictionary, with costs in units of the task. Warnings go to the logger ``ocorl``. Ctrl-C
+        returns at once, and nothing is lost."""
 
         def hear(kind: str, contents: Any) -> None:
             if kind == "warning":
@@ -169,10 +170,6 @@ class Study(_ocorl.Study, Tabular):
             elif callback is not None:
                 callback(contents)
 
-        return self.heard(hear)
-
-    def heard(self, hear: Callable[[str, Any], object]) -> _ocorl.Plan | None:
-        """The same; ``hear(kind, contents)`` is told of events and of warnings."""
         return super().ask(hear)
 
     def tell(  # type: ignore[override]
@@ -190,27 +187,27 @@ class Study(_ocorl.Study, Tabular):
         correct: bool = False,
         source: str = "python",
     ) -> dict[str, Any]:
-        """Keeps what was measured, row by row; when this returns, it is on disk.
+        """Records measurements, one per row; when this returns, they are on disk.
 
-        ``plan`` is the plan that was run, or the number of its episode; none: the pending one. ``more``: the episode is
-        not over, more will come. ``correct``: what was told of the episode before is replaced. Without ``x_dot`` it is
-        learned from states alone (see ``docs/states.md``: it needs more, and evenly spaced, measurements). ``cost`` is what the run
-        cost, if that was measured; else it is estimated from the rows, roughly. What became of it comes back: how many are
-        new, on time, late, missed; a warning if they are far from what the model expects."""
+        ``plan`` is the executed plan or the number of its episode; by default the pending one. With ``more`` the episode stays open for
+        further measurements. With ``correct`` the measurements replace those recorded for the episode before. Without ``x_dot`` the
+        model learns from states alone (see ``docs/states.md``: this needs more, and evenly spaced, measurements). ``cost`` is the cost
+        of the run, if it was measured; otherwise it is estimated from the rows. Returns a receipt: numbers of new, on-time, late and
+        missed measurements, and a warning if they are far from the model's predictions."""
         how, episode = _how(more, correct), self._episode(plan)
         receipt = super().tell(episode, t, x, u, x_dot, start=start, cost=cost, outcome=outcome, how=how, source=source)
         if x_dot is None and self.created["settings"]["measured"] == "derivatives":
-            _log.warning("episode %s: %s", receipt["episode"], _NO_DERIVATIVES)
-        return _heeded(receipt)
+            _log.warning("episode %s: %s", receipt["episode"], NO_DERIVATIVES)
+        return heeded(receipt)
 
     def _episode(self, plan: _ocorl.Plan | int | None) -> int | None:
-        """The number of a plan's episode, if it is a plan of this study."""
+        """Returns the episode number of a plan, if the plan belongs to this study."""
         if not isinstance(plan, _ocorl.Plan):
             return plan
         try:
             ours = self.plan(plan.episode).study
         except MistakeError:
-            return plan.episode  # nobody planned such an episode here: that has words of its own
+            return plan.episode  # the compiled part reports an unknown episode
         if plan.study != ours:
             where = f"the study {plan.study}" if plan.study else "no study"
             raise MistakeError(
@@ -226,21 +223,21 @@ class Study(_ocorl.Study, Tabular):
         more: bool = False,
         correct: bool = False,
     ) -> dict[str, Any]:
-        """The same from a file: CSV with the columns t, states, inputs, states_dot; or JSON."""
-        return _heeded(super().tell_file(os.fspath(path), self._episode(plan), how=_how(more, correct)))
+        """Records measurements from a file: CSV with the columns t, states, inputs, states_dot; or JSON."""
+        return heeded(super().tell_file(os.fspath(path), self._episode(plan), how=_how(more, correct)))
 
     def import_(self, path: Any = None, *, t: Any = None, x: Any = None, u: Any = None, x_dot: Any = None) -> int:  # type: ignore[override]
-        """Learns from old logs too, from a file or from arrays; how many measurements are new."""
+        """Learns from measurements outside the study, from a file or from arrays; returns the number of new ones."""
         if path is not None:
             return super().import_file(os.fspath(path))
         return super().import_(t, x, u, x_dot)
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Writes the report, one HTML file that needs no network; returns where it is: ``report/index.html`` in its folder."""
+        """Writes the report, one HTML file that needs no network; returns its path, ``report/index.html`` in the study's folder."""
         return _ocorl.report(self._home, None if path is None else os.fspath(path))
 
     def plot(self, what: str = "cost", episode: int | None = None) -> Figure:
-        """A picture of the study (``cost``, ``regret``, ``times``, ...), or of one of its episodes (``states``, ``phase``, ...)."""
+        """Draws a figure of the study (``cost``, ``regret``, ``times``, ...), or of one of its episodes (``states``, ``phase``, ...)."""
         exhibits = _ocorl.exhibits(self._home, episode)
         for name, title, _, svg, csv in exhibits:
             if name == what:
@@ -249,7 +246,7 @@ class Study(_ocorl.Study, Tabular):
         raise MistakeError(f"no plot '{what}'", hint=f"there are: {names}")
 
     def to_dict(self, table: str = "measurements") -> Table:
-        """A table as a dictionary of arrays: ``measurements`` or ``episodes``."""
+        """Returns a table as a dictionary of arrays: ``measurements`` or ``episodes``."""
         if table in ("", "measurements"):
             told, created = self.measurements(), self.created
             states, controls = created["states"], created["controls"]

@@ -1,4 +1,4 @@
-"""What is to be controlled: a built-in system, one described in a file, or a function of yours."""
+"""Systems: a built-in system, one described in a file, or a Python function."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Array = npt.NDArray[np.float64]
-#: f(x, u) -> dx/dt
+#: A function f(x, u) that returns dx/dt.
 Equations = Callable[[Array, Array], Any]
-#: Weights, or a target: a number for each, or by name.
+#: Weights or a target: one number for each quantity, or a dictionary by name.
 Weights = Union[float, Sequence[float], Array, Mapping[str, float]]
 
-#: The form in which systems and results are pickled.
+#: Format version of pickled systems.
 PICKLE_FORM = 1
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """A cost that is a sum of squares; made by :func:`quadratic`."""
+    """A quadratic cost; made by :func:`quadratic`."""
 
     state: Weights
     input: Weights
@@ -44,8 +44,8 @@ def quadratic(
 ) -> Quadratic:
     """The cost ∫ Σ Qᵢ (xᵢ − x̂ᵢ)² + Σ Rⱼ (uⱼ − ûⱼ)² dt + Σ terminalᵢ (xᵢ(T) − x̂ᵢ)², without a factor ½.
 
-    Weights are a number for all, one for each, a diagonal matrix, or a dictionary by name. ``target`` has a number for
-    each state, or for each state and each input.
+    Weights are one number for all, one number for each, a diagonal matrix, or a dictionary by name. ``target`` has one number
+    for each state, or for each state and each input.
 
     >>> quadratic(Q=[1, 1], R=[0.1], target={"theta": 3.14})
     Quadratic(state=[1, 1], input=[0.1], target={'theta': 3.14}, terminal=None)
@@ -54,7 +54,7 @@ def quadratic(
 
 
 def _named(what: str, weights: Weights, names: Sequence[str]) -> dict[str, float]:
-    """Weights by name."""
+    """Converts weights to a dictionary by name."""
     if isinstance(weights, Mapping):
         unknown = [name for name in weights if name not in names]
         if unknown:
@@ -83,7 +83,7 @@ def _named(what: str, weights: Weights, names: Sequence[str]) -> dict[str, float
 
 
 def _number(value: Any, what: str = "a number") -> str:
-    """A number as TOML has it."""
+    """Formats a number as TOML."""
     try:
         value = float(value)
     except (TypeError, ValueError):
@@ -106,7 +106,7 @@ def _numbers(values: Mapping[str, float], what: str) -> str:
 
 
 def _cost(cost: Quadratic | str | Mapping[str, Any], states: Sequence[str], inputs: Sequence[str]) -> list[str]:
-    """The section [cost]."""
+    """Formats the section [cost] of a system file."""
     if isinstance(cost, str):
         return [f"running = {_text(cost)}"]
     if isinstance(cost, Mapping):
@@ -129,7 +129,7 @@ def _cost(cost: Quadratic | str | Mapping[str, Any], states: Sequence[str], inpu
 
 
 def _toml(value: object) -> str:
-    """A setting as TOML has it."""
+    """Formats a setting as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -166,7 +166,7 @@ def describe(
     excitation: Mapping[str, str] | None = None,
     learning: Mapping[str, object] | None = None,
 ) -> str:
-    """The text of a file that describes a system without its equations (``docs/own-system.md``)."""
+    """Builds the text of a system file without equations (see ``docs/own-system.md``)."""
     if isinstance(states, str) or not all(isinstance(state, str) for state in states):
         raise MistakeError("'states' must be a list of names", hint='as in: states=["theta", "omega"]')
     if not isinstance(inputs, Mapping):
@@ -236,9 +236,9 @@ def describe(
 
 
 class System(_ocorl.System):
-    """What is to be controlled, and what is wanted of it.
+    """A plant with its task.
 
-    A built-in system by name, one that a file describes, or a function of your own:
+    It is a built-in system, one described by a file, or a function of your own:
 
     >>> import numpy as np, ocorl
     >>> System("pendulum")
@@ -250,7 +250,7 @@ class System(_ocorl.System):
     >>> system.derivative([np.pi / 2, 0.0], [1.0])
     array([[0.   , 2.962]])
 
-    The learner never sees the function: only the plant calls it. Everything else about a system of one's own, by
+    The learner never sees the function: only the plant calls it. Further properties of your own system are given by
     keyword: ``name``, ``angles`` (names of states that are angles), ``limits`` (of states: an episode ends there),
     ``units``, ``stop_if``, ``noise`` (standard deviation of a measured derivative), ``safe_input``, ``period`` and
     ``max_rate`` of the hardware, ``excitation`` (the first control, as expressions), ``learning`` (settings).
@@ -262,7 +262,7 @@ class System(_ocorl.System):
     ) -> Self:
         if isinstance(source, (str, os.PathLike)):
             if description:
-                raise MistakeError("a system that is known by name or file cannot be described again")
+                raise MistakeError("a system given by name or file cannot be described again")
             return super().__new__(cls, os.fspath(source))
         missing = [key for key in ("states", "inputs", "x0", "horizon", "cost") if key not in description]
         if missing:
@@ -278,12 +278,12 @@ class System(_ocorl.System):
 
     @classmethod
     def find(cls, name: str) -> Self:
-        """A built-in system by name, or the one that a file describes."""
+        """Returns a built-in system by name, or the system of a file."""
         return super().__new__(cls, name)
 
     @classmethod
     def parse(cls, text: str, file: str = "system.toml") -> Self:
-        """The system that the text of a file describes; ``file`` is its name in errors.
+        """Returns the system that the text of a file describes; ``file`` is its name in errors.
 
         >>> System.parse('''
         ... [system]
@@ -302,11 +302,11 @@ class System(_ocorl.System):
 
     @classmethod
     def from_function(cls, f: Equations, description: str) -> Self:
-        """A function f(x, u) with the text of a file that has no ``[equations]``."""
+        """Returns a system from a function f(x, u) and the text of a file without ``[equations]``."""
         return super().__new__(cls, text=description, file="system", function=f)
 
     def with_plant(self, f: Equations) -> Self:
-        """The same system with f(x, u) in the place of its equations."""
+        """Returns the same system with f(x, u) instead of its equations."""
         if self.text is None:
             return super().__new__(type(self), self.name, function=f)
         return super().__new__(type(self), text=self.text, file=f"{self.name}.toml", function=f)
@@ -319,10 +319,10 @@ class System(_ocorl.System):
         dt: float = 0.02,
         period: float | None = None,
     ) -> Simulation:
-        """Runs u = controller(t, x) on the true equations: at every moment, or held for ``period``. Moments ``dt`` apart come back.
+        """Simulates u = controller(t, x) on the true equations, evaluated continuously or held for ``period``. Samples are ``dt`` apart.
 
-        A plan's controller is for a machine, whose time only goes on: it is begun anew, and asked once in its own period. A controller that
-        jumps (a relay, a table, chance) must be held: at every moment it cannot be integrated.
+        The controller of a plan keeps state: it is reset, and evaluated once per its own period. A discontinuous controller (a relay, a
+        table, random numbers) must be held for a period, because it cannot be integrated adaptively.
 
         >>> best = _ocorl.plan(System("pendulum"), intervals=100)
         >>> round(System("pendulum").simulate(best.controller()).cost, 1)
@@ -333,7 +333,7 @@ class System(_ocorl.System):
             period = controller.period if period is None else period
         run = super().simulate(controller, x0, horizon, dt, period)
         if period is None and run.outcome.startswith("too many steps"):
-            warnings.warn(f"{run.outcome}: does the controller jump? hold it: simulate(..., period=0.02)", stacklevel=2)
+            warnings.warn(f"{run.outcome}: is the controller discontinuous? hold it: simulate(..., period=0.02)", stacklevel=2)
         return run
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
@@ -346,15 +346,15 @@ class System(_ocorl.System):
 
 
 def _restored(form: int, name: str, text: str | None, function: Equations | None) -> System:
-    """A system that was pickled."""
+    """Restores a pickled system."""
     if form != PICKLE_FORM:
-        raise MistakeError(f"the pickled system has form {form}, this version reads {PICKLE_FORM}")
+        raise MistakeError(f"the pickled system has format {form}, this version reads {PICKLE_FORM}")
     system = System.find(name) if text is None else System.parse(text, f"{name}.toml")
     return system if function is None else system.with_plant(function)
 
 
 def as_system(system: str | os.PathLike[str] | _ocorl.System) -> System:
-    """What somebody means by a system."""
+    """Converts a name, a path or a system to a system."""
     if isinstance(system, System):
         return system
     if isinstance(system, _ocorl.System):
@@ -367,7 +367,7 @@ def as_system(system: str | os.PathLike[str] | _ocorl.System) -> System:
 
 
 def systems() -> list[str]:
-    """The names of the built-in systems, the paper's nine first.
+    """Returns the names of the built-in systems, the paper's nine first.
 
     >>> systems()[:3]
     ['cancer-treatment', 'glucose-in-blood', 'pendulum']
@@ -376,7 +376,7 @@ def systems() -> list[str]:
 
 
 def strategies() -> list[str]:
-    """The names of the strategies that decide when to measure.
+    """Returns the names of the strategies that select measurement times.
 
     >>> "max-determinant" in strategies()
     True

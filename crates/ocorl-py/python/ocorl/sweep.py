@@ -1,8 +1,7 @@
-"""Sweeps: many runs, on the threads of this machine or on a Ray cluster, with the same table either way.
+"""Sweeps: many runs, on threads of this machine or on a Ray cluster, with identical results.
 
-A grid (a TOML file) is a list of cells; a cell is a system, settings and a seed. Cells are moved as JSON text, run with one thread each, and
-what they came to is kept by the driver alone, in one database, as it comes in. Stopped at any moment and called again, a sweep goes on
-where it was.
+A grid (a TOML file) is a list of cells; a cell is a system, settings and a seed. Cells are transported as JSON text and run with one thread
+each. Only the driver stores results, in one database, as they arrive. An interrupted sweep is resumed by calling it again.
 
 >>> import tempfile
 >>> grid = {"systems": ["glucose-in-blood"], "seeds": 2, "set": {"episodes": 1}}
@@ -42,9 +41,9 @@ from ._system import _toml
 
 __all__ = ["Backend", "Began", "Done", "Lost", "SweepResult", "WorkersError", "drive", "main", "sweep"]
 
-#: Beyond its budget a cell has this share of it and these seconds more to end by itself.
+#: Grace period beyond the budget: a fraction of the budget plus a number of seconds.
 _GRACE = (1.5, 60.0)
-#: How often the clock is looked at, in seconds.
+#: Interval at which budgets are checked, in seconds.
 _TICK = 0.2
 #: Exit codes of the program; every other error is 1.
 _CODES = ((MistakeError, 2), (DamagedError, 3), (BusyError, 4), (DiskError, 5))
@@ -52,12 +51,12 @@ _CODES = ((MistakeError, 2), (DamagedError, 3), (BusyError, 4), (DiskError, 5))
 
 @dataclass(frozen=True)
 class Began:
-    """A cell has found a worker: its time is counted from here."""
+    """Reports that a cell has started on a worker; its time is counted from here."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a cell came to: its result as the program writes it, and what it took, in seconds."""
+    """Result of a cell as JSON, with its processor time and wall-clock time in seconds."""
 
     result: str
     cpu: float = 0.0
@@ -66,9 +65,9 @@ class Done:
 
 @dataclass(frozen=True)
 class Lost:
-    """Why a cell did not come back: its worker died, its node is gone, or it raised.
+    """Reports why a cell has no result: its worker died, its node is gone, or it raised an exception.
 
-    With `again` it is worth another try; what a cell does wrong it would do wrong again.
+    With `again` a retry is useful; an exception of the cell itself would be raised again.
     """
 
     reason: str
@@ -76,29 +75,29 @@ class Lost:
 
 
 class Backend(Protocol):
-    """Whoever runs cells somewhere: Ray, or a pretended cluster in a test."""
+    """Interface of a back end that runs cells: Ray, or a simulated cluster in a test."""
 
     @property
     def slots(self) -> int:
-        """How many cells to have under way; asked again and again, for workers come and go."""
+        """Returns how many cells may be in progress; called repeatedly, because workers come and go."""
 
     def check(self, version: str) -> None:
         """Raises :class:`WorkersError` unless every worker has this version of `ocorl`. Called once, before any work."""
 
     def submit(self, cell: str, budget: float | None) -> Any:
-        """Begins a cell, which may take `budget` seconds, and returns a handle of it (hashable)."""
+        """Starts a cell with a budget of `budget` seconds, and returns a hashable handle."""
 
     def wait(self, handles: Sequence[Any], timeout: float) -> Sequence[tuple[Any, Began | Done | Lost]]:
-        """What is heard within `timeout` seconds: handles, each with what became of its cell.
+        """Returns the reports received within `timeout` seconds: pairs of a handle and a report.
 
-        A cell that is not heard to have begun is never over its budget, however long it waits for a worker.
+        A cell whose start is not reported never exceeds its budget, however long it waits for a worker.
         """
 
     def cancel(self, handle: Any) -> None:
-        """Gives a cell up; nothing will be heard of it."""
+        """Abandons a cell; no report of it will follow."""
 
     def close(self) -> None:
-        """Nobody needs it any more."""
+        """Releases the resources of the back end."""
 
 
 def drive(
@@ -108,12 +107,12 @@ def drive(
     *,
     retries: int = 3,
     budget: float | None = None,
-    progress: Callable[[int, str], None] = lambda index, words: None,
+    progress: Callable[[int, str], None] = lambda index, text: None,
 ) -> None:
-    """Runs every cell and hands what each came to to `keep`, once, in the order in which they end.
+    """Runs every cell and passes each result to `keep` once, in the order in which the cells end.
 
-    A cell whose worker is lost is tried again, at most `retries` times; then it has failed, with the reason in its result. A cell that is over
-    its budget ends by itself; one that does not is given up.
+    A cell whose worker is lost is retried at most `retries` times; then it has failed, with the reason in its result. A cell that exceeds
+    its budget stops by itself; one that does not is abandoned.
     """
     waiting = deque(range(len(cells)))
     tries = [0] * len(cells)
@@ -125,24 +124,24 @@ def drive(
                 index = waiting.popleft()
                 tries[index] += 1
                 running[backend.submit(cells[index], budget)] = index
-            for handle, heard in backend.wait(list(running), _TICK):
+            for handle, report in backend.wait(list(running), _TICK):
                 if handle not in running:
-                    continue  # nobody waits for it any more
-                if isinstance(heard, Began):
+                    continue  # the cell was abandoned
+                if isinstance(report, Began):
                     began[handle] = time.monotonic()
                     continue
                 index = running.pop(handle)
                 began.pop(handle, None)
-                if isinstance(heard, Done):
-                    keep(index, heard)
+                if isinstance(report, Done):
+                    keep(index, report)
                     progress(index, "done")
-                elif heard.again and tries[index] <= retries:
+                elif report.again and tries[index] <= retries:
                     waiting.append(index)
-                    progress(index, f"lost ({heard.reason}), try {tries[index] + 1} of {retries + 1}")
+                    progress(index, f"lost ({report.reason}), try {tries[index] + 1} of {retries + 1}")
                 else:
                     times = f" ({tries[index]} times)" if tries[index] > 1 else ""
-                    keep(index, Done(failed(cells[index], heard.reason + times)))
-                    progress(index, f"failed: {heard.reason}")
+                    keep(index, Done(failed(cells[index], report.reason + times)))
+                    progress(index, f"failed: {report.reason}")
             if budget is not None:
                 late = time.monotonic() - budget * (1.0 + _GRACE[0]) - _GRACE[1]
                 for handle in [handle for handle, begin in began.items() if begin < late]:
@@ -157,29 +156,29 @@ def drive(
 
 
 def failed(cell: str, reason: str) -> str:
-    """The result of a cell that did not come to its end, as the program writes it."""
+    """Returns the result of a failed cell as JSON."""
     version, why = json.dumps(_ocorl.__version__), json.dumps(reason, ensure_ascii=False)
     return f'{{"cell":{cell},"version":{version},"failure":{why},"known":null,"episodes":[]}}'
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep gave: a document for each cell, in the order of the grid."""
+    """Results of a sweep: a document for each cell, in the order of the grid."""
 
-    #: Where it is kept.
+    #: Folder of the sweep.
     folder: Path
-    #: One for each cell: ``cell``, ``failure``, ``known``, ``episodes``.
+    #: One document for each cell: ``cell``, ``failure``, ``known``, ``episodes``.
     cells: list[dict[str, Any]]
-    #: How many cells were run now; the others were finished before.
+    #: Number of cells that were run in this call; the others had finished before.
     ran: int
 
     @property
     def failed(self) -> list[dict[str, Any]]:
-        """The cells that did not come to their end."""
+        """Returns the cells without a result."""
         return [cell for cell in self.cells if cell["failure"] is not None]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a cell: what was set, the final cost, and why there is none."""
+        """Returns one row per cell: changed settings, final cost, and the reason of a failure."""
         rows = []
         for result in self.cells:
             cell, ended = result["cell"], result["failure"] is None and result["episodes"]
@@ -191,11 +190,11 @@ class SweepResult:
         return rows
 
     def to_pandas(self) -> Any:
-        """`rows` as a data frame of pandas."""
+        """Returns `rows` as a pandas data frame."""
         return import_module("pandas").DataFrame(self.rows())
 
     def table(self) -> str:
-        """Mean and spread of the final costs over the seeds, a line for each combination."""
+        """Returns mean and standard deviation of the final costs over the seeds, one line per combination."""
         groups: dict[str, list[dict[str, Any]]] = {}
         for result in self.cells:
             cell = result["cell"]
@@ -206,12 +205,12 @@ class SweepResult:
         lines = []
         for name, results in groups.items():
             costs = [r["episodes"][-1]["cost"] for r in results if r["failure"] is None and r["episodes"]]
-            words = "no result" if not costs else f"{statistics.fmean(costs):.4g}"
+            final = "no result" if not costs else f"{statistics.fmean(costs):.4g}"
             if len(costs) > 1:
-                words += f" +- {statistics.stdev(costs):.2g}"
+                final += f" +- {statistics.stdev(costs):.2g}"
             lost = len(results) - len(costs)
             seeds = "1 seed" if len(costs) == 1 else f"{len(costs)} seeds"
-            lines.append(f"{name}: {words} ({seeds}{f', {lost} failed' if lost else ''})")
+            lines.append(f"{name}: {final} ({seeds}{f', {lost} failed' if lost else ''})")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -233,32 +232,32 @@ def sweep(
     """Runs the cells of a grid that are not finished yet.
 
     Args:
-        grid: A TOML file, its text, the same as a dictionary, or the name of a grid that comes with the program, as ``"table1"``.
-        backend: ``"threads"``, ``"ray"``, or something that can do the same (see :class:`Backend`).
+        grid: A TOML file, its text, a dictionary of the same form, or the name of a shipped grid such as ``"table1"``.
+        backend: ``"threads"``, ``"ray"``, or an object that implements :class:`Backend`.
         out: Folder of the sweep; by default ``sweeps/`` and the name of the file.
         address: Of a Ray cluster; ``"auto"`` is the one this machine belongs to. Without it ``RAY_ADDRESS`` names one, or else, as with
             ``"local"``, Ray is started here, on this machine alone. A Ray that runs in this process already is taken as it is.
-        jobs: Cells at a time; by default as many as there are processors.
-        retries: How often a cell is tried again whose worker was lost.
+        jobs: Number of concurrent cells; by default the number of processors.
+        retries: Number of retries of a cell whose worker was lost.
         again: Also run the cells that failed before.
-        quiet: Say nothing.
+        quiet: Print nothing.
 
     Raises:
         WorkersError: A worker has no `ocorl`, or another version.
-        MistakeError: The grid is not one.
+        MistakeError: The grid is invalid.
     """
     described, name = _grid(grid)
     folder = Path(out) if out is not None else Path("sweeps") / name
     cells, names, budget = described.cells, described.names, described.budget
-    say: Callable[[str], None] = (lambda words: None) if quiet else lambda words: print(words, file=sys.stderr, flush=True)
-    # Closed in any case: the traceback of an interrupt, which a notebook keeps, would keep the folder's lock too.
+    say: Callable[[str], None] = (lambda text: None) if quiet else lambda text: print(text, file=sys.stderr, flush=True)
+    # Closed in any case: the traceback of an interrupt, which a notebook keeps, would also keep the lock on the folder.
     with closing(_ocorl.Sweep(str(folder), described)) as kept:
         todo = kept.todo(again)
         say(f"{len(cells)} cells, {len(cells) - len(todo)} already done, {len(todo)} to run")
         ended = 0
 
-        def progress(index: int, words: str) -> None:
-            say(f"[{ended}/{len(todo)}] {names[index]}: {words}")
+        def progress(index: int, text: str) -> None:
+            say(f"[{ended}/{len(todo)}] {names[index]}: {text}")
 
         if isinstance(backend, str) and backend == "threads":
             if address is not None:
@@ -284,7 +283,7 @@ def sweep(
                     ended += 1
 
                 cells_to_run = [cells[index] for index in todo]
-                speak = lambda place, words: progress(todo[place], words)  # noqa: E731
+                speak = lambda place, text: progress(todo[place], text)  # noqa: E731
                 drive(cells_to_run, runner, keep, retries=retries, budget=budget, progress=speak)
             finally:
                 runner.close()
@@ -305,7 +304,7 @@ def _backend(backend: str | Backend, address: str | None, jobs: int | None) -> B
 
 
 def _grid(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[_ocorl.Grid, str]:
-    """A grid, and a name for its folder."""
+    """Reads a grid, and derives the name of its folder."""
     if isinstance(grid, Mapping):
         text = "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in grid.items())
         return _ocorl.Grid(text, "grid"), "sweep"
@@ -318,18 +317,18 @@ def _grid(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[_ocorl.Grid
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         names = ", ".join(_ocorl.studies())
-        raise MistakeError(f"cannot read the grid '{path}': {error.strerror}", hint=f"with the program come: {names}") from error
+        raise MistakeError(f"cannot read the grid '{path}': {error.strerror}", hint=f"shipped grids: {names}") from error
     return _ocorl.Grid(text, str(path)), path.stem
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """``python -m ocorl.sweep``; returns the exit code."""
+    """Runs ``python -m ocorl.sweep``; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m ocorl.sweep",
         description="Runs the cells of a grid on this machine or on a Ray cluster.",
-        epilog="Stopped at any moment and called again, it goes on where it was.",
+        epilog="An interrupted sweep is resumed by the same command.",
     )
-    parser.add_argument("grid", help="TOML file of a grid, or the name of one that comes with the program, as table1")
+    parser.add_argument("grid", help="TOML file of a grid, or the name of a shipped one, such as table1")
     parser.add_argument("--out", metavar="DIR", help="folder of the sweep [sweeps/ and the name of the grid]")
     parser.add_argument(
         "--ray", metavar="ADDRESS", help="use Ray: 'auto' or an address for a cluster, 'local' to start it here"
@@ -339,7 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="run failed cells again")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a cell failed")
     parser.add_argument("-q", "--quiet", action="store_true", help="only the table")
-    # For the program, which holds the other end of a pipe.
+    # For a parent process that holds the other end of a pipe.
     parser.add_argument("--held", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.held:
@@ -359,7 +358,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
     except KeyboardInterrupt:
-        print("interrupted; what is finished is kept, the same command goes on", file=sys.stderr)
+        print("interrupted; finished cells are stored, the same command continues", file=sys.stderr)
         return 130
     print(result.table())
     for cell in result.failed:
@@ -368,14 +367,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stop_when_let_go() -> None:
-    """Standard input that ends is taken as Ctrl-C. Whichever comes first counts, and alone: what is being put away is not interrupted again."""
+    """Treats the end of standard input as Ctrl-C. Only the first of both counts, so that cleaning up is not interrupted again."""
 
     def stop(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     def listen() -> None:
-        # Not by way of `sys.stdin`, whose lock the interpreter wants at its end.
+        # Not through `sys.stdin`, whose lock the interpreter needs at exit.
         while os.read(0, 4096):
             pass
         _thread.interrupt_main()
@@ -385,14 +384,14 @@ def _stop_when_let_go() -> None:
 
 
 class _Callable(ModuleType):
-    """`ocorl.sweep` is a function to most, and this module to those who import it: it is called like the function."""
+    """`ocorl.sweep` serves as a function and as this module: the module can be called like the function."""
 
     def __call__(self, *arguments: Any, **settings: Any) -> SweepResult:
         return sweep(*arguments, **settings)
 
 
 if __name__ == "__main__":
-    # As the module that everybody else imports: its classes are theirs.
+    # Uses the imported module instead of `__main__`, so that its classes are identical for all users.
     sys.exit(import_module("ocorl.sweep").main())
 
 sys.modules[__name__].__class__ = _Callable

@@ -1,6 +1,6 @@
-"""Callbacks that hand the episodes of a run to a tracker: TensorBoard, MLflow, Weights & Biases.
+"""Callbacks that pass the episodes of a run to a tracker: TensorBoard, MLflow, Weights & Biases.
 
-A callback is called with a dictionary for each episode. Its numbers become curves over the episodes; everything else is left out.
+A callback is called with a dictionary for each episode. Its numbers become curves over the episodes; other values are left out.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -10,7 +10,7 @@ A callback is called with a dictionary for each episode. Its numbers become curv
 ...     log.path.name.startswith("events.out.tfevents.")
 True
 
-Whatever happens to a tracker, the run goes on: the first failure is a warning, and then it is left alone.
+A failing tracker does not stop the run: the first failure is reported as a warning, and the tracker is not called again.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["Many", "MlFlow", "TensorBoard", "Tracker", "WandB", "scalars"]
 
 Callback = Callable[[dict[str, Any]], None]
 
-#: The number of an episode is what curves are drawn over; times are no curve.
+#: The episode number is the horizontal axis of the curves; durations are not plotted.
 _NO_CURVES = ("episode", "measurement_times", "synchronizations")
 
 
 def scalars(episode: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """The finite numbers of a dictionary, by path; lists by their places, truth values and texts not at all.
+    """Returns the finite numbers of a dictionary by path; list entries by index; booleans and texts are left out.
 
     >>> scalars({"episode": 3, "cost": 1.5, "beta": [1.0, 2.0], "timing": {"plan": 0.2}, "outcome": "completed", "regret": None})
     {'cost': 1.5, 'beta/0': 1.0, 'beta/1': 2.0, 'timing/plan': 0.2}
@@ -56,7 +56,7 @@ def scalars(episode: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def _record(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What an event says about an episode that is over; none if it is about something else."""
+    """Returns the record of a completed episode from an event; None for other events."""
     if event.get("event", "episode") != "episode":
         return None
     inner = event.get("record")
@@ -64,13 +64,13 @@ def _record(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 class Tracker:
-    """What all trackers share: they are called with an episode, never raise, and are closed at the end."""
+    """Base class of trackers: called with an episode, never raises, and is closed at the end."""
 
     _broken = False
     _count = 0
 
     def __call__(self, episode: dict[str, Any]) -> None:
-        """Hands over an episode."""
+        """Passes on an episode."""
         record = _record(episode)
         if self._broken or record is None:
             return
@@ -83,7 +83,7 @@ class Tracker:
             self._stop(error)
 
     def _stop(self, error: Exception) -> None:
-        """Nothing more is logged."""
+        """Stops logging after a failure."""
         self._broken = True
         what = f"{type(self).__name__} stopped: {type(error).__name__}: {error}; the run goes on"
         warnings.warn(what, RuntimeWarning, stacklevel=3)
@@ -92,7 +92,7 @@ class Tracker:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Ends the log."""
+        """Closes the log."""
 
     def __enter__(self) -> Any:
         return self
@@ -107,7 +107,7 @@ class Tracker:
 
 
 class Many(Tracker):
-    """Several callbacks as one. One that raises is warned about and left alone; the others go on.
+    """Combines several callbacks. One that raises is reported as a warning and not called again; the others continue.
 
     >>> seen = []
     >>> many = Many([seen.append, lambda episode: None])
@@ -121,7 +121,7 @@ class Many(Tracker):
         self._silent: list[Callback] = []
 
     def __call__(self, episode: dict[str, Any]) -> None:
-        """Hands an episode to all of them."""
+        """Passes an episode to all callbacks."""
         for callback in self._callbacks:
             if callback in self._silent:
                 continue
@@ -135,7 +135,7 @@ class Many(Tracker):
                 )
 
     def close(self) -> None:
-        """Closes all that can be closed, also those that failed."""
+        """Closes all callbacks that can be closed, including those that failed."""
         for callback in self._callbacks:
             close = getattr(callback, "close", None)
             try:
@@ -146,12 +146,12 @@ class Many(Tracker):
 
 
 class TensorBoard(Tracker):
-    """Event files for TensorBoard, which need not be installed: ``tensorboard --logdir runs``."""
+    """Writes TensorBoard event files; TensorBoard need not be installed: ``tensorboard --logdir runs``."""
 
     def __init__(self, folder: str | os.PathLike[str], prefix: str = "") -> None:
         self._folder, self._prefix = Path(folder), prefix
         self._file: _ocorl.EventFile | None = None
-        #: The file, once there is one.
+        #: Path of the file, once it exists.
         self.path: Path = self._folder
 
     def _log(self, step: int, values: Mapping[str, float]) -> None:
@@ -167,7 +167,7 @@ class TensorBoard(Tracker):
 
 
 class MlFlow(Tracker):
-    """The active run of MLflow, or a new one. Needs ``pip install mlflow``."""
+    """Logs to the active MLflow run, or to a new one. Needs ``pip install mlflow``."""
 
     _mine = False
 
@@ -192,13 +192,15 @@ class MlFlow(Tracker):
         self._mlflow.log_metrics(dict(values), step=step)
 
     def close(self) -> None:
-        """Ends the run if it was begun here."""
+        """Ends the run if it was started here."""
         if self._mine:
             self._mlflow.end_run()
 
 
 class WandB(Tracker):
-    """The active run of Weights & Biases, or a new one. Needs ``pip install wandb``; it is a service, so data leaves the machine."""
+    """Logs to the active run of Weights & Biases, or to a new one. Needs ``pip install wandb``; it is a service, so data leave the
+    machine.
+    """
 
     _mine = False
 
@@ -216,6 +218,6 @@ class WandB(Tracker):
         self._run.log(dict(values), step=step)
 
     def close(self) -> None:
-        """Ends the run if it was begun here."""
+        """Ends the run if it was started here."""
         if self._mine:
             self._run.finish()

@@ -1,35 +1,41 @@
-//! Episodes as Python has them.
+//! Conversion of episodes to Python objects.
 
 use crate::arrays::{blocks, matrix, vector};
 use crate::errors::Answer;
 use crate::values::document;
-use ocorl::learn::{Episode, Intention};
-use ocorl::plant::{Executed, Reading};
+use ocorl::learn::{Episode, PlannedRollout};
+use ocorl::plant::{Reading, RolloutResult};
+use ocorl::system::TableUnits;
+use ocorl_study::run::printed;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// An episode: its record, and each run with what was planned, done and measured. Costs along the way are multiplied by `scale`.
-pub(super) fn python<'py>(py: Python<'py>, episode: &Episode, scale: f64) -> Answer<Bound<'py, PyDict>> {
+/// An episode: its record, and each rollout with plan, trajectory and measurements. Costs are in the given units.
+pub(super) fn python<'py>(
+    py: Python<'py>,
+    episode: &Episode,
+    table: TableUnits,
+) -> Answer<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("record", document(py, &episode.record)?)?;
+    dict.set_item("record", document(py, &printed(&episode.record, table))?)?;
     let legs = episode.executed.iter().zip(&episode.plans);
-    let legs: Answer<Vec<_>> = legs.map(|(leg, plan)| run(py, leg, plan.as_ref(), scale)).collect();
+    let legs: Answer<Vec<_>> = legs.map(|(leg, plan)| run(py, leg, plan.as_ref(), table)).collect();
     dict.set_item("legs", legs?)?;
     Ok(dict)
 }
 
 fn run<'py>(
     py: Python<'py>,
-    leg: &Executed,
-    plan: Option<&Intention>,
-    scale: f64,
+    leg: &RolloutResult,
+    plan: Option<&PlannedRollout>,
+    table: TableUnits,
 ) -> Answer<Bound<'py, PyDict>> {
     let (dict, path) = (PyDict::new(py), &leg.trajectory);
     dict.set_item("outcome", leg.outcome.to_string())?;
     dict.set_item("t", vector(py, &path.times))?;
     dict.set_item("x", blocks(py, &path.states)?)?;
     dict.set_item("u", blocks(py, &path.controls)?)?;
-    let costs: Vec<f64> = path.costs.iter().map(|cost| scale * cost).collect();
+    let costs: Vec<f64> = path.costs.iter().map(|cost| table.cost(*cost)).collect();
     dict.set_item("costs", vector(py, &costs))?;
     let (nx, nu) = (path.states.size(), path.controls.size());
     let all = |of: fn(&Reading) -> &[f64]| leg.readings.iter().flat_map(of).copied().collect::<Vec<f64>>();
@@ -44,7 +50,7 @@ fn run<'py>(
     Ok(dict)
 }
 
-fn planned<'py>(py: Python<'py>, intention: &Intention) -> Answer<Bound<'py, PyDict>> {
+fn planned<'py>(py: Python<'py>, intention: &PlannedRollout) -> Answer<Bound<'py, PyDict>> {
     let (dict, plan) = (PyDict::new(py), &intention.plan);
     dict.set_item("t", vector(py, &plan.times))?;
     dict.set_item("x", blocks(py, &plan.states)?)?;

@@ -1,21 +1,21 @@
-//! Time that passes: on a machine, or as a test says.
+//! Time sources of the controller: the monotonic clock of the machine, or a virtual clock for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A clock that never goes back.
+/// A clock that never runs backwards.
 pub trait Clock {
-    /// Time since a moment of its own choice.
+    /// Time elapsed since an arbitrary fixed origin.
     fn now(&self) -> Duration;
 }
 
-/// The machine's.
+/// The monotonic clock of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Monotonic(Instant);
 
 impl Monotonic {
-    /// Begins at zero.
+    /// A clock that reads zero now.
     pub fn start() -> Self {
         Monotonic(Instant::now())
     }
@@ -27,7 +27,7 @@ impl Clock for Monotonic {
     }
 }
 
-/// One that stands still until it is moved. Copies are the same clock.
+/// A clock that advances only when told to. Clones share the same time.
 #[derive(Clone, Debug, Default)]
 pub struct Virtual {
     now: Arc<AtomicU64>,
@@ -35,17 +35,17 @@ pub struct Virtual {
 }
 
 impl Virtual {
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn advance(&self, time: Duration) {
         self.now.fetch_add(nanoseconds(time), Ordering::Relaxed);
     }
 
-    /// A solver says how long it would have taken; see [`Simulated`](super::Simulated).
+    /// Records the computation time a simulated solver would have needed; see [`Simulated`](super::Simulated).
     pub fn work(&self, time: Duration) {
         self.work.fetch_add(nanoseconds(time), Ordering::Relaxed);
     }
 
-    /// What solvers said since this was asked last.
+    /// Computation time recorded since the last call; resets it.
     pub(super) fn take_work(&self) -> Duration {
         Duration::from_nanos(self.work.swap(0, Ordering::Relaxed))
     }
@@ -57,7 +57,7 @@ impl Clock for Virtual {
     }
 }
 
-/// Up to five hundred years.
+/// A duration in nanoseconds, saturated after about five hundred years.
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

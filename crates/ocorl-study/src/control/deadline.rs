@@ -1,6 +1,6 @@
-//! A solver on a thread of its own, for which nobody waits longer than agreed.
+//! A solver on its own thread with a deadline: the controller never waits longer than the time budget.
 
-use ocorl::track::{Reference, Segment, SolveError, Solver};
+use ocorl::track::{Reference, Segment, SolveAttempt, SolveError, SolveRequest, Solver};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,65 +8,27 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// One problem.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// Now.
-    pub time: f64,
-    /// x, its angles moved near the plan.
-    pub state: &'a [f64],
-    /// The last verified solution, to start from.
-    pub previous: Option<&'a Segment>,
-}
-
-impl Request<'_> {
-    /// An empty segment with memory for a solution on the plan's own nodes.
-    pub(super) fn room(reference: &Reference) -> Segment {
-        let (dims, n) = (reference.plan.dims(), reference.plan.times.len() + 2);
-        let mut segment = Segment { times: Vec::with_capacity(n), ..Segment::default() };
-        segment.states.resize(dims.state, n);
-        segment.controls.resize(dims.control, n);
-        segment.gains.resize(dims.state * dims.control, n);
-        segment
-    }
-}
-
-/// What became of a problem.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
-    /// The solution is in `out`; nobody has looked at it.
-    Solved,
-    /// There is none.
-    Failed(SolveError),
-    /// There is none yet.
-    Late,
-    /// An earlier problem is not solved yet; this one was not posed.
-    Busy,
-    /// Nobody is left to solve it.
-    Gone,
-}
-
-/// Solves within a time budget.
+/// A solver with a time budget.
 pub trait TimedSolver: Send {
-    /// Poses a problem and waits for at most `budget`.
-    fn solve(&mut self, request: &Request<'_>, budget: Duration, out: &mut Segment) -> Reply;
+    /// Starts solving a problem and waits for at most `budget`.
+    fn solve(&mut self, request: &SolveRequest<'_>, budget: Duration, out: &mut Segment) -> SolveAttempt;
 
-    /// Hands over the solution of a problem for which nobody waited any more; false if there is none.
+    /// Fetches the solution of an earlier problem that missed its budget; returns false if there is none.
     fn late(&mut self, out: &mut Segment) -> bool;
 
-    /// Never hands over solutions of problems posed before: another run begins.
+    /// Discards solutions of earlier problems, because another run begins.
     fn forget(&mut self);
 }
 
-/// Makes solvers: the first, one after each panic, and one in place of each that hangs. It runs on the solver's thread.
+/// Creates solvers: the first one, one after each panic, and a replacement for each that hangs. It runs on the solver's thread.
 pub type Maker = Arc<dyn Fn() -> Box<dyn Solver> + Send + Sync>;
 
-/// What is done about solvers that hang.
+/// Policy for solvers that hang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// A solver that is at one problem for longer than so many budgets counts as hung.
+    /// A solver that works on one problem for longer than this many budgets counts as hung.
     pub patience: u32,
-    /// How often another is started in its place.
+    /// Maximum number of replacements.
     pub restarts: usize,
 }
 
@@ -78,21 +40,21 @@ impl Default for Effort {
 
 /// Runs a solver on its own thread and waits for at most the budget.
 ///
-/// Problem and solution travel in one box that goes to the thread and comes back, so nothing is shared, locked or allocated in a
-/// healthy step. A solver that hangs cannot be stopped: it is left alone (its thread ends with its answer, or with the program), and
-/// another is started, [`Effort::restarts`] times at most. A panic is a failed step; the solver is made anew.
+/// Problem and solution travel in one box that goes to the thread and comes back, so a healthy step shares, locks and allocates nothing. A
+/// solver that hangs cannot be stopped: its thread is abandoned (it ends with its answer or with the program) and another solver is
+/// started, at most [`Effort::restarts`] times. A panic counts as a failed step; a new solver is created.
 pub struct Deadline {
     make: Maker,
     reference: Arc<Reference>,
     effort: Effort,
     worker: Option<Worker>,
-    /// Here while nothing is being solved.
+    /// The job, while no problem is being solved.
     job: Option<Box<Job>>,
-    /// The job came back after its budget, and nobody has asked for it.
+    /// The job came back after its budget and its solution has not been fetched.
     late: bool,
-    /// What the solver is at is of no interest any more.
+    /// The problem being solved belongs to an earlier run; its solution will be discarded.
     stale: bool,
-    /// When the last problem was posed.
+    /// Time at which the last problem was submitted.
     posed: Instant,
     abandoned: usize,
 }
@@ -102,10 +64,11 @@ struct Worker {
     replies: Receiver<Box<Job>>,
 }
 
-/// A problem, and room for its solution.
+/// A problem and the buffer for its solution.
 struct Job {
     time: f64,
     state: Vec<f64>,
+    applied: Vec<f64>,
     warm: bool,
     previous: Segment,
     out: Segment,
@@ -117,17 +80,20 @@ impl Job {
         Box::new(Job {
             time: 0.0,
             state: Vec::with_capacity(reference.plan.dims().state),
+            applied: Vec::with_capacity(reference.plan.dims().control),
             warm: false,
-            previous: Request::room(reference),
-            out: Request::room(reference),
+            previous: Segment::with_room(reference),
+            out: Segment::with_room(reference),
             result: Ok(()),
         })
     }
 
-    fn pose(&mut self, request: &Request<'_>) {
+    fn pose(&mut self, request: &SolveRequest<'_>) {
         self.time = request.time;
         self.state.clear();
         self.state.extend_from_slice(request.state);
+        self.applied.clear();
+        self.applied.extend_from_slice(request.applied);
         self.warm = request.previous.is_some();
         if let Some(previous) = request.previous {
             copy(previous, &mut self.previous);
@@ -136,7 +102,7 @@ impl Job {
 }
 
 impl Deadline {
-    /// Follows `reference` with the solvers that `make` makes. The first is started at once.
+    /// Follows `reference` with solvers created by `make`; the first is started immediately.
     pub fn new(reference: Reference, effort: Effort, make: Maker) -> Self {
         let job = Some(Job::new(&reference));
         let reference = Arc::new(reference);
@@ -154,12 +120,12 @@ impl Deadline {
         }
     }
 
-    /// How many threads were left alone because their solver hung.
+    /// Number of threads that were abandoned because their solver hung.
     pub fn abandoned(&self) -> usize {
         self.abandoned
     }
 
-    /// Takes back a job that has come home.
+    /// Takes back a finished job from the solver thread.
     fn collect(&mut self) {
         let Some(worker) = self.worker.as_ref().filter(|_| self.job.is_none()) else { return };
         match worker.replies.try_recv() {
@@ -175,7 +141,7 @@ impl Deadline {
         self.job = Some(job);
     }
 
-    /// Another solver in place of one that hangs or whose thread has ended; false if there were enough.
+    /// Starts a replacement for a solver that hangs or whose thread has ended; returns false when no replacements are left.
     fn replace(&mut self) -> bool {
         self.worker = None;
         if self.abandoned >= self.effort.restarts {
@@ -190,36 +156,38 @@ impl Deadline {
 }
 
 impl TimedSolver for Deadline {
-    fn solve(&mut self, request: &Request<'_>, budget: Duration, out: &mut Segment) -> Reply {
+    fn solve(&mut self, request: &SolveRequest<'_>, budget: Duration, out: &mut Segment) -> SolveAttempt {
         self.collect();
         let hung = || self.posed.elapsed() > budget.saturating_mul(self.effort.patience);
         if self.worker.is_some() && self.job.is_none() && !hung() {
-            return Reply::Busy;
+            return SolveAttempt::Busy;
         }
         let ready = self.worker.is_some() && self.job.is_some();
         if !ready && !self.replace() {
-            return Reply::Gone;
+            return SolveAttempt::Gone;
         }
-        let (Some(worker), Some(mut job)) = (&self.worker, self.job.take()) else { return Reply::Gone };
+        let (Some(worker), Some(mut job)) = (&self.worker, self.job.take()) else {
+            return SolveAttempt::Gone;
+        };
         self.late = false;
         job.pose(request);
         self.posed = Instant::now();
         if worker.jobs.try_send(job).is_err() {
-            // The thread has ended: the next step replaces it.
+            // The solver thread has ended; the next step replaces it.
             self.worker = None;
-            return Reply::Failed(SolveError("the solver's thread has ended".into()));
+            return SolveAttempt::Failed(SolveError("the solver's thread has ended".into()));
         }
         match worker.replies.recv_timeout(budget) {
             Ok(mut job) => {
                 let result = std::mem::replace(&mut job.result, Ok(()));
                 std::mem::swap(&mut job.out, out);
                 self.home(job, false);
-                result.map_or_else(Reply::Failed, |()| Reply::Solved)
+                result.map_or_else(SolveAttempt::Failed, |()| SolveAttempt::Solved)
             }
-            Err(RecvTimeoutError::Timeout) => Reply::Late,
+            Err(RecvTimeoutError::Timeout) => SolveAttempt::Late,
             Err(RecvTimeoutError::Disconnected) => {
                 self.worker = None;
-                Reply::Failed(SolveError("the solver's thread has ended".into()))
+                SolveAttempt::Failed(SolveError("the solver's thread has ended".into()))
             }
         }
     }
@@ -236,7 +204,7 @@ impl TimedSolver for Deadline {
     }
 }
 
-/// Starts a thread that solves until nobody poses problems any more.
+/// Starts a thread that solves problems until the request channel is closed.
 fn start(make: &Maker, reference: &Arc<Reference>) -> Option<Worker> {
     let (jobs, inbox) = sync_channel::<Box<Job>>(1);
     let (outbox, replies) = sync_channel(1);
@@ -249,7 +217,7 @@ fn start(make: &Maker, reference: &Arc<Reference>) -> Option<Worker> {
     Some(Worker { jobs, replies })
 }
 
-/// One problem; false if nobody wants its answer any more.
+/// Solves one problem; returns false if the receiver of the solution is gone.
 fn serve(
     solver: &mut Option<Box<dyn Solver>>,
     make: &Maker,
@@ -260,25 +228,26 @@ fn serve(
     let Ok(mut job) = inbox.recv() else { return false };
     let solved = catch_unwind(AssertUnwindSafe(|| {
         let solver = solver.get_or_insert_with(|| make());
-        let Job { time, state, warm, previous, out, .. } = &mut *job;
-        solver.solve(reference, *time, state, warm.then_some(&*previous), out)
+        let Job { time, state, applied, warm, previous, out, .. } = &mut *job;
+        let request = SolveRequest { time: *time, state, applied, previous: warm.then_some(&*previous) };
+        solver.solve(reference, &request, out)
     }));
     job.result = solved.unwrap_or_else(|panic| {
-        // Who knows what it left behind.
+        // After a panic the solver's state is undefined.
         *solver = None;
         Err(panicked(panic.as_ref()))
     });
     outbox.send(job).is_ok()
 }
 
-/// What a panic said.
+/// The message of a panic, as a solve error.
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> SolveError {
     let word = panic.downcast_ref::<&str>().copied();
     let word = word.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     SolveError(format!("the solver panicked: {}", word.unwrap_or("without a word")))
 }
 
-/// Copies without giving back memory.
+/// Copies a segment and reuses the memory of the target.
 fn copy(from: &Segment, to: &mut Segment) {
     to.times.clear();
     to.times.extend_from_slice(&from.times);

@@ -1,21 +1,21 @@
-//! One line in: a state, in the words of the plan.
+//! Parses one input line of the controller protocol: a JSON object with a state and optionally its time.
 
-use crate::mistake::nearest;
 use crate::plan_file::PlanFile;
+use crate::user_error::nearest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A state and, if it was said, its time.
+/// A state and, if the line states it, its time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// t; none: now.
+    /// Time t of the state; `None` means now.
     pub time: Option<f64>,
-    /// x, in the plan's order; NaN where the line says null.
+    /// State x in the order of the plan; NaN where the line has null.
     pub state: Vec<f64>,
 }
 
-/// Why a line is no state.
+/// Reason why a line cannot be read as a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError(pub String);
 
@@ -41,12 +41,12 @@ enum Numbers {
 }
 
 impl State {
-    /// Reads `{"t": 0.02, "x": [1.5, 0.0]}`, or `x` by names, with or without `t`.
+    /// Parses `{"t": 0.02, "x": [1.5, 0.0]}`; `x` may also be an object by state names, and `t` may be missing.
     pub fn parse(text: &str, plan: &PlanFile) -> Result<Self, LineError> {
         let Line { t, x } = serde_json::from_str(text).map_err(|error| {
-            let words = error.to_string();
-            // There is only one line.
-            LineError(words.replace(" at line 1 column ", " at column "))
+            let cause = error.to_string();
+            // The input is a single line, so the line number is dropped.
+            LineError(cause.replace(" at line 1 column ", " at column "))
         })?;
         let known = &plan.states;
         let state = match x {

@@ -1,16 +1,15 @@
-//! The controller in real time: from a plan and the present state to a control, on time, whatever happens.
+//! The real-time controller: maps a plan and the present state to a control within a deadline, also when the solver or the input fails.
 //!
 //! | type | does |
 //! |---|---|
-//! | [`Controller`] | one step: the best rung that can be had, then the limits |
-//! | [`Deadline`] | runs a solver on a thread of its own and waits no longer than its budget |
-//! | [`Simulated`] | the same in virtual time, for tests |
-//! | [`Session`] | lines in, lines out: what `ocorl control` speaks |
+//! | [`Controller`] | one step: a solver with a time budget, and the [`Follower`](ocorl::track::Follower) that selects the fallback level |
+//! | [`Deadline`] | runs a solver on its own thread and waits no longer than the time budget |
+//! | [`Simulated`] | a solver with a time budget in virtual time, for tests |
+//! | [`Session`] | the line protocol: one JSON line in, one JSON line out |
 //! | [`Clock`] | [`Monotonic`] on a machine, [`Virtual`] in tests |
 //!
-//! The ladder, best first: a fresh solution; the previous one at its next time, with its gains; the plan with its gains; the safe control.
-//! After that, always: what is not finite becomes safe, the rate is limited, the range is kept. A plan without a model has no solver; then
-//! the plan with its gains is the best there is, and no failure.
+//! The fallback levels are implemented in [`ocorl::track`], which simulations use too; this module adds time budgets, threads and the line
+//! protocol. A plan without a model has no solver: it is followed by its gains alone, which is not a failure.
 
 mod clock;
 mod controller;
@@ -20,28 +19,29 @@ mod session;
 mod simulated;
 
 pub use clock::{Clock, Monotonic, Virtual};
-pub use controller::{Controller, Counts, Settings, Status, Why};
-pub use deadline::{Deadline, Effort, Maker, Reply, Request, TimedSolver};
+pub use controller::{Controller, Counts, Settings};
+pub use deadline::{Deadline, Effort, Maker, TimedSolver};
 pub use lines::{LineError, State};
+pub use ocorl::track::{FallbackReason, Status};
 pub use session::{Event, Session};
 pub use simulated::Simulated;
 
-use crate::mistake::Mistake;
-use crate::plan_file::{LegTable, PlanFile, blocks};
+use crate::plan_file::{LegTable, PlanFile};
 use crate::study::learner_of;
 use crate::system::System;
+use crate::user_error::UserError;
 use ocorl::learn::LearnError;
-use ocorl::linalg::Blocks;
-use ocorl::plan::{Outcome, Plan};
+use ocorl::plan::Plan;
 use ocorl::select::Schedule;
-use ocorl::track::{Reference, Segment, SolveError, Solver};
+use ocorl::track::{Reference, Segment, SolveError, SolveRequest, Solver};
 use std::sync::Arc;
 
-/// Most iterations of a solve in real time: each begins where the last one ended, so that few are enough.
+/// Maximum iterations of a real-time solve. Each solve is warm-started from the last one, so few are enough.
 pub const ITERATIONS: usize = 3;
 
-/// Makes solvers that act as the learner who made the plan would; none if the plan does not say who did, or nothing was known yet.
-pub fn solvers(plan: &PlanFile, max_iterations: usize) -> Result<Option<Maker>, Mistake> {
+/// Creates solvers with the settings and the model of the learner that made the plan; `None` if the plan carries no learner or no model
+/// exists yet.
+pub fn solvers(plan: &PlanFile, max_iterations: usize) -> Result<Option<Maker>, UserError> {
     let Some(learning) = &plan.learner else { return Ok(None) };
     let system = System::restore(&plan.system, learning.file.as_deref())?;
     let learner = learner_of(&system, learning).map_err(|error| unusable(&error))?;
@@ -51,60 +51,48 @@ pub fn solvers(plan: &PlanFile, max_iterations: usize) -> Result<Option<Maker>, 
     Ok(Some(Arc::new(move || learner.solver(max_iterations).unwrap_or_else(|| Box::new(NoSolver)))))
 }
 
-/// The schedule of leg `number` if its measurement times are decided on the way; none if they are all known.
-pub fn online(plan: &PlanFile, number: usize) -> Result<Option<Box<dyn Schedule>>, Mistake> {
+/// The measurement schedule of leg `number` if measurement times are decided during the run; `None` if all are fixed in advance.
+pub fn online(plan: &PlanFile, number: usize) -> Result<Option<Box<dyn Schedule>>, UserError> {
     let (Some(learning), true) = (&plan.learner, leg(plan, number)?.rule.is_some()) else { return Ok(None) };
     let system = System::restore(&plan.system, learning.file.as_deref())?;
     let learner = learner_of(&system, learning).map_err(|error| unusable(&error))?;
-    Ok(learner.proposal().legs.into_iter().nth(number).map(|leg| leg.schedule))
+    Ok(learner.proposal().rollouts.into_iter().nth(number).map(|leg| leg.schedule))
 }
 
-fn unusable(error: &LearnError) -> Mistake {
-    Mistake::new("the model in the plan cannot be used")
+fn unusable(error: &LearnError) -> UserError {
+    UserError::new("the model in the plan cannot be used")
         .detail("cause", error.to_string())
         .hint("ask for the plan again")
 }
 
-/// Stands in where there is none.
+/// Placeholder for a plan without a solver.
 struct NoSolver;
 
 impl Solver for NoSolver {
     fn solve(
         &mut self,
         _reference: &Reference,
-        _time: f64,
-        _state: &[f64],
-        _previous: Option<&Segment>,
+        _request: &SolveRequest<'_>,
         _out: &mut Segment,
     ) -> Result<(), SolveError> {
         Err(SolveError("there is no solver".into()))
     }
 }
 
-/// The leg of that number.
-pub fn leg(plan: &PlanFile, number: usize) -> Result<&LegTable, Mistake> {
+/// The leg with index `number`.
+pub fn leg(plan: &PlanFile, number: usize) -> Result<&LegTable, UserError> {
     plan.legs.get(number).ok_or_else(|| {
-        Mistake::new(format!("the plan has no leg {number}"))
+        UserError::new(format!("the plan has no leg {number}"))
             .hint(format!("it has {}, numbered from 0", plan.legs.len()))
     })
 }
 
-/// The reference of leg `number`, from its table.
-pub fn reference(plan: &PlanFile, number: usize) -> Result<Reference, Mistake> {
-    plan.check().map_err(|cause| Mistake::new("the plan cannot be run").detail("cause", cause))?;
+/// The reference trajectory of leg `number`, from its table.
+pub fn reference(plan: &PlanFile, number: usize) -> Result<Reference, UserError> {
+    plan.check().map_err(|cause| UserError::new("the plan cannot be run").detail("cause", cause))?;
     let leg = leg(plan, number)?;
-    let (nx, nu) = (plan.states.len(), plan.controls.len());
-    let slopes = leg.slopes.iter().flatten().flatten().copied().collect();
-    let gains = leg.gains.iter().flatten().flatten().copied().collect();
-    let table = Plan {
-        times: leg.times.clone(),
-        states: blocks(&leg.states, nx),
-        controls: blocks(&leg.controls, nu),
-        gains: Blocks::from_vec(gains, nx * nu),
-        cost: leg.planned_cost.unwrap_or(0.0),
-        outcome: Outcome::Converged,
-        gradient_norm: 0.0,
-        trace: Vec::new(),
-    };
-    Ok(Reference::with_slopes(table, Blocks::from_vec(slopes, 2 * nx), &plan.angle_indices()))
+    let mut trajectory = leg.trajectory();
+    let slopes = std::mem::take(&mut trajectory.slopes);
+    let table = Plan::given(trajectory, leg.planned_cost.unwrap_or(0.0));
+    Ok(Reference::with_slopes(table, slopes, &plan.angle_indices()))
 }

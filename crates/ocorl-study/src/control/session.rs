@@ -1,39 +1,39 @@
-//! Lines in, lines out: what `ocorl control` speaks, without files and without waiting.
+//! The line protocol of the controller, without input, output or waiting: the caller passes lines in and writes the answers.
 
 use super::clock::Clock;
-use super::controller::{Controller, Status, Why};
+use super::controller::Controller;
 use super::leg;
 use super::lines::State;
-use crate::mistake::Mistake;
 use crate::plan_file::PlanFile;
+use crate::user_error::UserError;
 use ocorl::select::{Purpose, Schedule};
-use ocorl::track::Rung;
+use ocorl::track::{FallbackLevel, FallbackReason, Status};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Requests of a strategy at one time.
+/// Maximum number of measurement requests that a strategy may make at one time.
 const MOST_AT_ONCE: usize = 16;
 
-/// A run of one leg, in lines.
+/// A run of one leg over the line protocol.
 ///
-/// Each line is answered by one line. If none comes for a while, the safe control is given once (more often if the rate limit does not
-/// allow it at once), and then nothing until the next line.
+/// Each input line is answered by one output line. If none arrives for the watchdog time, the session emits the safe control once
+/// (repeatedly if the rate limit does not allow it in one step), and then nothing until the next line.
 pub struct Session<'a, C> {
     plan: &'a PlanFile,
     controller: Controller,
     clock: C,
     watchdog: Duration,
-    /// Planned measurement times, in order, and how many of them are over.
+    /// Planned measurement times in increasing order, and how many of them have passed.
     measure_at: Vec<f64>,
     measured: usize,
-    /// Decides on further times on the way.
+    /// Schedule that decides further measurement times during the run.
     online: Option<Box<dyn Schedule>>,
     lines: usize,
     malformed: usize,
     silences: usize,
-    /// Time of the last line, on the plan's clock and on ours.
+    /// Time of the last line, on the plan's clock and on the local clock.
     last: Option<(f64, Duration)>,
-    /// When to speak without being asked.
+    /// Local time at which the session emits a line without input.
     wake: Option<Duration>,
     silent: bool,
     control: Vec<f64>,
@@ -41,29 +41,29 @@ pub struct Session<'a, C> {
     event: Event,
 }
 
-/// What the last line of output was about, for a log.
+/// Data about the last output line, for a log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// t
+    /// Time t of the step.
     pub time: f64,
-    /// How the step went.
+    /// Fallback level and flags of the step.
     pub status: Status,
-    /// What the step took.
+    /// Computation time of the step.
     pub took: Duration,
 }
 
 impl<'a, C: Clock> Session<'a, C> {
-    /// Runs leg `number` of `plan`. Without a word for `watchdog` the control becomes the safe one.
+    /// Runs leg `number` of `plan`. After `watchdog` without input the control goes to the safe one.
     pub fn new(
         plan: &'a PlanFile,
         number: usize,
         controller: Controller,
         clock: C,
         watchdog: Duration,
-    ) -> Result<Self, Mistake> {
+    ) -> Result<Self, UserError> {
         let mut measure_at = leg(plan, number)?.measure_at.clone();
         measure_at.sort_by(f64::total_cmp);
-        let status = Status { rung: Rung::Safe, age: 0.0, missed: false, why: None };
+        let status = Status { level: FallbackLevel::Safe, age: 0.0, missed: false, reason: None };
         Ok(Session {
             plan,
             clock,
@@ -84,14 +84,14 @@ impl<'a, C: Clock> Session<'a, C> {
         })
     }
 
-    /// With measurement times that are decided on the way; asking may take as long as the strategy thinks.
+    /// Adds a schedule that decides measurement times during the run; its computation time is not limited.
     #[must_use]
     pub fn deciding(mut self, schedule: Option<Box<dyn Schedule>>) -> Self {
         self.online = schedule;
         self
     }
 
-    /// Answers a line: appends one line to `out`.
+    /// Answers an input line: appends one line to `out`.
     pub fn line(&mut self, text: &[u8], out: &mut String) {
         let begin = self.clock.now();
         self.lines += 1;
@@ -116,11 +116,11 @@ impl<'a, C: Clock> Session<'a, C> {
         self.wake = Some(self.clock.now().saturating_add(self.watchdog));
     }
 
-    /// Answers a line that cannot be read, with the safe control.
+    /// Answers a line that cannot be read, which counts as a dropout.
     fn complain(&mut self, cause: &str, out: &mut String) {
         let begin = self.clock.now();
         let time = self.time(begin);
-        let status = self.controller.safe(time, &mut self.control);
+        let status = self.controller.dropout(time, &mut self.control);
         self.malformed += 1;
         let error = serde_json::Value::from(format!("line {}: {cause}", self.lines));
         self.answer(time, status, out);
@@ -128,7 +128,7 @@ impl<'a, C: Clock> Session<'a, C> {
         self.note(time, status, begin);
     }
 
-    /// A line that was too long to keep.
+    /// Answers a line that exceeds the maximum length.
     pub fn too_long(&mut self, out: &mut String) {
         self.lines += 1;
         self.complain("it is too long", out);
@@ -136,12 +136,12 @@ impl<'a, C: Clock> Session<'a, C> {
         self.wake = Some(self.clock.now().saturating_add(self.watchdog));
     }
 
-    /// How long it may be left alone; none: for good.
+    /// Time until the session must be polled with [`idle`](Self::idle); `None` if that is not needed.
     pub fn wait(&self) -> Option<Duration> {
         self.wake.map(|wake| wake.saturating_sub(self.clock.now()))
     }
 
-    /// Says something without being asked if it is time to: the safe control. True if it did.
+    /// Emits the safe control if the watchdog time has passed. Returns whether a line was written.
     pub fn idle(&mut self, out: &mut String) -> bool {
         let now = self.clock.now();
         if self.wake.is_none_or(|wake| wake > now) {
@@ -156,22 +156,22 @@ impl<'a, C: Clock> Session<'a, C> {
         true
     }
 
-    /// One line with the safe control, as far as the rate limit allows. True if it is reached.
+    /// Appends one line with the safe control, as far as the rate limit allows. Returns whether the safe control is reached.
     pub fn stop(&mut self, out: &mut String) -> bool {
         self.make_safe("stopped", out)
     }
 
-    /// The plan's period.
+    /// Control period of the plan.
     pub fn period(&self) -> Duration {
         Duration::try_from_secs_f64(self.plan.period).unwrap_or(Duration::MAX)
     }
 
-    /// The controller, for its counts.
+    /// The controller, for access to its counts.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
 
-    /// What the last line of output was about.
+    /// Data about the last output line.
     pub fn event(&self) -> Event {
         self.event
     }
@@ -181,15 +181,15 @@ impl<'a, C: Clock> Session<'a, C> {
         &self.control
     }
 
-    /// The state of the last line that said one; empty before.
+    /// The state of the last line that contained one; empty before the first.
     pub fn state(&self) -> &[f64] {
         &self.state
     }
 
-    /// What happened, in one line.
+    /// Summary of the run in one line.
     pub fn summary(&self) -> String {
         let counts = self.controller.counts();
-        let [fresh, shifted, planned, safe] = counts.rungs;
+        let [fresh, shifted, planned, safe] = counts.levels;
         let mut text = format!(
             "{} lines: {fresh} fresh, {shifted} shifted, {planned} planned, {safe} safe; {} late, {} malformed, \
              {} silences",
@@ -212,18 +212,20 @@ impl<'a, C: Clock> Session<'a, C> {
         self.control == self.controller.safe_control()
     }
 
-    /// The plan's time at `now` on our clock: as the last line said, and what has passed since.
+    /// The plan's time at local time `now`: the time of the last line plus the time elapsed since.
     fn time(&self, now: Duration) -> f64 {
         self.last.map_or(self.controller.begin(), |(time, at)| time + now.saturating_sub(at).as_secs_f64())
     }
 
-    /// Whether the strategy that decides on the way wants a measurement now. A look at the state alone it has had already.
+    /// Whether the online strategy requests a measurement now. Readings of the state alone need no request: the strategy has already
+    /// received the state.
     fn decided(&mut self, time: f64, state: &[f64], status: Status) -> bool {
-        let sound =
-            time.is_finite() && state.iter().all(|x| x.is_finite()) && status.why != Some(Why::Backwards);
+        let sound = time.is_finite()
+            && state.iter().all(|x| x.is_finite())
+            && status.reason != Some(FallbackReason::Backwards);
         let Some(schedule) = self.online.as_mut().filter(|_| sound) else { return false };
         let mut due = false;
-        // It asks for a few at one time at most; whoever asks for more is not waited for.
+        // A strategy makes a few requests at one time at most; further ones are not waited for.
         for _ in 0..MOST_AT_ONCE {
             match schedule.next(time, state, &self.control) {
                 Some(request) if request.time <= time + 1e-12 * (1.0 + time.abs()) => {
@@ -235,10 +237,11 @@ impl<'a, C: Clock> Session<'a, C> {
         due
     }
 
-    /// Whether a measurement planned for about now is to be taken: at the state that is nearest to its time. One state serves all that are
+    /// Whether a planned measurement is due now: it is taken at the state nearest to its time. One state serves all measurements that are
     /// due.
     fn due(&mut self, time: f64, status: Status) -> bool {
-        if matches!(status.why, Some(Why::BadState | Why::BadTime | Why::Backwards)) {
+        let unusable = [FallbackReason::BadState, FallbackReason::BadTime, FallbackReason::Backwards];
+        if status.reason.is_some_and(|reason| unusable.contains(&reason)) {
             return false;
         }
         let over = self.measure_at.partition_point(|m| *m - 0.5 * self.plan.period <= time);
@@ -247,15 +250,15 @@ impl<'a, C: Clock> Session<'a, C> {
         due
     }
 
-    /// `{"t":…,"u":[…],"rung":…,"late":…` without the end.
+    /// Appends `{"t":…,"u":[…],"rung":…,"late":…` without the closing brace.
     fn answer(&self, time: f64, status: Status, out: &mut String) {
         let _ = write!(out, "{{\"t\":{time:?},\"u\":[");
         for (i, u) in self.control.iter().enumerate() {
             let _ = write!(out, "{}{u:?}", if i > 0 { "," } else { "" });
         }
-        let _ = write!(out, "],\"rung\":\"{}\",\"late\":{}", status.name(), status.missed);
-        if let Some(why) = status.why.filter(|why| *why != Why::Asked) {
-            let _ = write!(out, ",\"why\":\"{}\"", why.text());
+        let _ = write!(out, "],\"rung\":\"{}\",\"late\":{}", status.level.name(), status.missed);
+        if let Some(reason) = status.reason.filter(|reason| *reason != FallbackReason::Requested) {
+            let _ = write!(out, ",\"why\":\"{}\"", reason.text());
         }
         if self.controller.gave_up() {
             out.push_str(",\"gave_up\":true");

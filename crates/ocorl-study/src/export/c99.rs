@@ -1,24 +1,25 @@
-//! The table as C: no allocation, no dependency, the same time for every step.
+//! Exports a leg of a plan as C99 source: no allocation, no dependencies, constant time per step.
 
 use crate::control;
-use crate::mistake::Mistake;
 use crate::plan_file::{LegTable, Named, PlanFile};
+use crate::user_error::UserError;
+use ocorl::track::{MAX_DROPOUTS, MAX_PERIODS};
 use std::fmt::Write;
 
-/// Two files, to be called `ocorl_controller.h` and `ocorl_controller.c`.
+/// The two source files, to be saved as `ocorl_controller.h` and `ocorl_controller.c`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// What others include.
+    /// The header, with the public interface.
     pub header: String,
-    /// Tables and code.
+    /// The implementation, with tables and code.
     pub code: String,
 }
 
-/// Leg `number` of `plan` as C99.
+/// Leg `number` of `plan` as C99 source.
 ///
-/// Numbers are written in their shortest form that reads back as the same double. Names of the plan appear in comments and constants, letters
-/// and digits only, so they cannot become code.
-pub fn c99(plan: &PlanFile, number: usize) -> Result<Source, Mistake> {
+/// Numbers are written in the shortest form that reads back as the same double. Names from the plan appear in comments and constants only,
+/// reduced to letters and digits, so they cannot inject code.
+pub fn c99(plan: &PlanFile, number: usize) -> Result<Source, UserError> {
     let reference = control::reference(plan, number)?;
     let leg = control::leg(plan, number)?;
     let begin = leg.times[0];
@@ -38,17 +39,19 @@ fn header(plan: &PlanFile, number: usize, begin: f64, end: f64) -> String {
     let _ = write!(
         text,
         "#define OCORL_STATES {}\n#define OCORL_CONTROLS {}\n/* Time between two steps. */\n#define OCORL_PERIOD {}\n\
+         /* Periods that count as passed at most between two steps. */\n#define OCORL_MAX_PERIODS {}\n\
          /* The plan is followed for OCORL_BEGIN <= t < OCORL_END; the control is the safe one otherwise. */\n\
          #define OCORL_BEGIN ({})\n#define OCORL_END ({})\n\n",
         plan.states.len(),
         plan.controls.len(),
         double(plan.period),
+        double(MAX_PERIODS),
         double(begin),
         double(end),
     );
     text.push_str(&names("Places of the states in x.", "OCORL_X", &plan.states));
     text.push_str(&names("Places of the controls in u.", "OCORL_U", &plan.controls));
-    text.push_str(DECLARATIONS);
+    text.push_str(&DECLARATIONS.replace("{dropouts}", &MAX_DROPOUTS.to_string()));
     text
 }
 
@@ -57,24 +60,39 @@ const DECLARATIONS: &str = "\
 extern \"C\" {
 #endif
 
+/* Samples in a row without a usable state that are bridged by the plan, open loop. */
+#ifndef OCORL_MAX_DROPOUTS
+#define OCORL_MAX_DROPOUTS {dropouts}
+#endif
+
 /* What a step must know of those before it. */
 typedef struct {
-    int used;                /* a control has been given */
     int timed;               /* a finite time has been seen */
-    double latest;           /* the latest time */
-    double moved;            /* when the control was last set */
-    double u[OCORL_CONTROLS]; /* that control */
+    double latest;           /* the latest time that was followed */
+    int jumped;              /* the time jumped ahead lately */
+    double before_jump;      /* the latest time before the jump */
+    double since_jump;       /* steps since the jump */
+    int dropouts;            /* states that may still be missing */
+    int stamped;             /* the rate limit has a time to count from */
+    double stamp;            /* the last finite time */
+    double u[OCORL_CONTROLS]; /* the control that acts */
 } ocorl_controller;
 
 /* The control at time t in state x: finite and within limits, whatever t and x are. Nothing is remembered,
-   so there is no limit on the rate. */
+   so there is no limit on the rate, and no missing state is bridged. */
 void ocorl_control(double t, const double *x, double *u);
 
-/* Before the first step of a run. */
+/* Before the first step of a run, which begins with the safe control applied. */
 void ocorl_init(ocorl_controller *c);
 
-/* The same with the limit on the rate, and the safe control if time goes backwards.
-   Returns 1 if the plan was followed, 0 if u is (on the way to) the safe control. */
+/* A step of a run, once every OCORL_PERIOD, with the limit on the rate.
+   The plan is followed with its gains; without them for OCORL_MAX_DROPOUTS steps in a row whose state is not
+   finite, or is a null pointer. The control goes to the safe one if states are missing for longer, outside the
+   plan's time, and if t is not finite or earlier than before. A single t that is too far ahead is tolerated: later
+   steps that continue from the earlier time are followed. After a restart of the clock, call ocorl_init.
+   The rate limit counts the time between two steps, at most OCORL_MAX_PERIODS periods of it; if t is not later
+   than before, or not finite, one period. So the safe control is always reached.
+   Returns 1 if the plan was followed, 0 if u is the safe control or moves towards it. */
 int ocorl_step(ocorl_controller *c, double t, const double *x, double *u);
 
 #ifdef __cplusplus
@@ -86,7 +104,8 @@ int ocorl_step(ocorl_controller *c, double t, const double *x, double *u);
 
 fn code(plan: &PlanFile, leg: &LegTable) -> String {
     let angles = plan.angle_indices();
-    let mut text = String::from("/* Made by ocorl. u = clamp(u_k + K_k (x - xbar(t))) on [t_k, t_k+1). */\n");
+    let mut text =
+        String::from("/* Made by ocorl. u = clamp(u_k + K_k x - K_k xbar(t)) on [t_k, t_k+1). */\n");
     text.push_str("#include \"ocorl_controller.h\"\n#include <float.h>\n");
     if !angles.is_empty() {
         text.push_str("#include <math.h>\n");
@@ -96,8 +115,8 @@ fn code(plan: &PlanFile, leg: &LegTable) -> String {
     table(&mut text, "lower[OCORL_CONTROLS]", &bounds.lower);
     table(&mut text, "upper[OCORL_CONTROLS]", &bounds.upper);
     table(&mut text, "safe[OCORL_CONTROLS]", &plan.safe_control);
-    if let Some(rates) = &plan.limits.max_rate {
-        table(&mut text, "max_rate[OCORL_CONTROLS]", rates);
+    if let Some(limit) = plan.limits.rate_limit(plan.period) {
+        table(&mut text, "max_rate[OCORL_CONTROLS]", &limit.max_rate);
     }
     if !angles.is_empty() {
         let list: Vec<String> = angles.iter().map(ToString::to_string).collect();
@@ -143,22 +162,40 @@ static int interval(double t)
     return low;
 }
 
-/* The plan with its gains; 0 if it is not to be followed. */
-static int follow(double t, const double *x, double *u)
+/* Whether the plan holds at t. */
+static int is_valid(double t)
 {
-    int i, j, k;
-    double h, s, a, b;
-    double xbar[OCORL_STATES], dx[OCORL_STATES];
-    const double *x0, *x1, *f0, *f1;
-    if (!(t >= OCORL_BEGIN && t < OCORL_END)) {
-        return 0;
-    }
-    for (i = 0; i < OCORL_STATES; i++) {
+    return t >= OCORL_BEGIN && t < OCORL_END;
+}
+
+/* Whether all of x is finite; a null pointer is no state. */
+static int is_state(const double *x)
+{
+    int i;
+    for (i = 0; x && i < OCORL_STATES; i++) {
         if (!is_finite(x[i])) {
             return 0;
         }
     }
-    k = interval(t);
+    return x != 0;
+}
+
+/* The plan without its gains. */
+static void feed_forward(double t, double *u)
+{
+    int j, k = interval(t);
+    for (j = 0; j < OCORL_CONTROLS; j++) {
+        u[j] = controls[k * OCORL_CONTROLS + j];
+    }
+}
+
+/* The plan with its gains. */
+static void follow(double t, const double *x, double *u)
+{
+    int i, j, k = interval(t);
+    double h, s, a, b;
+    double xbar[OCORL_STATES], y[OCORL_STATES];
+    const double *x0, *x1, *f0, *f1;
     h = times[k + 1] - times[k];
     s = (t - times[k]) / h;
     s = s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s;
@@ -170,35 +207,34 @@ static int follow(double t, const double *x, double *u)
     f1 = f0 + OCORL_STATES;
     for (i = 0; i < OCORL_STATES; i++) {
         xbar[i] = a * ((1.0 + 2.0 * s) * x0[i] + s * h * f0[i]) + b * ((3.0 - 2.0 * s) * x1[i] - (1.0 - s) * h * f1[i]);
-        dx[i] = x[i] - xbar[i];
+        y[i] = x[i];
     }
 ";
 
 const UNWRAP: &str = "    for (i = 0; i < ANGLES; i++) {
         /* Whole turns are no deviation. */
-        double near = xbar[angles[i]], angle = x[angles[i]];
-        double turns = round((near - angle) / TURN);
+        double turns = round((xbar[angles[i]] - y[angles[i]]) / TURN);
         if (is_finite(turns)) {
-            angle += turns * TURN;
+            y[angles[i]] += turns * TURN;
         }
-        dx[angles[i]] = angle - near;
     }
 ";
 
 const FOLLOW: &str = "    for (j = 0; j < OCORL_CONTROLS; j++) {
         const double *gain = gains + (k * OCORL_CONTROLS + j) * OCORL_STATES;
-        double v = controls[k * OCORL_CONTROLS + j];
+        double now = 0.0, planned = 0.0;
         for (i = 0; i < OCORL_STATES; i++) {
-            v += gain[i] * dx[i];
+            now += gain[i] * y[i];
+            planned += gain[i] * xbar[i];
         }
-        u[j] = v;
+        u[j] = controls[k * OCORL_CONTROLS + j] + now - planned;
     }
-    return 1;
 }
 
 static double clamp(double v, int j)
 {
-    return v < lower[j] ? lower[j] : v > upper[j] ? upper[j] : v;
+    v = v < lower[j] ? lower[j] : v;
+    return v > upper[j] ? upper[j] : v;
 }
 
 /* Finite and within limits. */
@@ -209,26 +245,67 @@ static void limit(int followed, double *u)
         u[j] = clamp(followed && is_finite(u[j]) ? u[j] : safe[j], j);
     }
 }
+
+/* Whether a step at time t may follow the plan, by the times of the steps before. */
+static int accept(ocorl_controller *c, double t)
+{
+    if (c->jumped) {
+        c->since_jump += 1.0;
+        c->jumped = c->since_jump <= OCORL_MAX_PERIODS;
+    }
+    if (!is_finite(t)) {
+        return 0;
+    }
+    if (!c->timed || t >= c->latest) {
+        if (c->timed && !c->jumped && t - c->latest > OCORL_MAX_PERIODS * OCORL_PERIOD) {
+            c->jumped = 1;
+            c->before_jump = c->latest;
+            c->since_jump = 0.0;
+        }
+        c->timed = 1;
+        c->latest = t;
+        return 1;
+    }
+    if (c->jumped && t >= c->before_jump
+        && t <= c->before_jump + (c->since_jump + OCORL_MAX_PERIODS) * OCORL_PERIOD) {
+        c->jumped = 0;
+        c->latest = t;
+        return 1;
+    }
+    return 0;
+}
 ";
 
 const RATE: &str = "
-/* No further from the last control than the time since allows. */
-static double slow(const ocorl_controller *c, double now, double v, int j)
+/* The time that counts as passed since the step before: always positive. */
+static double elapsed(const ocorl_controller *c, double t)
 {
-    double elapsed = now - c->moved;
-    double most = max_rate[j] * (elapsed > 0.0 ? elapsed : 0.0);
-    most = most > 0.0 ? most : 0.0;
-    v = v < c->u[j] - most ? c->u[j] - most : v;
-    return v > c->u[j] + most ? c->u[j] + most : v;
+    double passed = c->stamped ? t - c->stamp : 0.0;
+    if (!(is_finite(t) && passed > 0.0)) {
+        return OCORL_PERIOD;
+    }
+    return passed > OCORL_MAX_PERIODS * OCORL_PERIOD ? OCORL_MAX_PERIODS * OCORL_PERIOD : passed;
+}
+
+/* No further from the control that acts than the time since allows; DBL_MAX stands for no limit. */
+static double slow(const ocorl_controller *c, double t, double v, int j)
+{
+    double room = max_rate[j] * elapsed(c, t);
+    if (max_rate[j] >= DBL_MAX) {
+        return clamp(v, j);
+    }
+    v = v < c->u[j] - room ? c->u[j] - room : v;
+    v = v > c->u[j] + room ? c->u[j] + room : v;
+    return clamp(v, j);
 }
 ";
 
 const NO_RATE: &str = "
 /* The rate is not limited. */
-static double slow(const ocorl_controller *c, double now, double v, int j)
+static double slow(const ocorl_controller *c, double t, double v, int j)
 {
     (void)c;
-    (void)now;
+    (void)t;
     (void)j;
     return v;
 }
@@ -237,16 +314,24 @@ static double slow(const ocorl_controller *c, double now, double v, int j)
 const STEP: &str = "
 void ocorl_control(double t, const double *x, double *u)
 {
-    limit(follow(t, x, u), u);
+    int followed = is_valid(t) && is_state(x);
+    if (followed) {
+        follow(t, x, u);
+    }
+    limit(followed, u);
 }
 
 void ocorl_init(ocorl_controller *c)
 {
     int j;
-    c->used = 0;
     c->timed = 0;
-    c->latest = -DBL_MAX;
-    c->moved = DBL_MAX;
+    c->latest = 0.0;
+    c->jumped = 0;
+    c->before_jump = 0.0;
+    c->since_jump = 0.0;
+    c->dropouts = 0;
+    c->stamped = 0;
+    c->stamp = 0.0;
     for (j = 0; j < OCORL_CONTROLS; j++) {
         c->u[j] = safe[j];
     }
@@ -254,37 +339,37 @@ void ocorl_init(ocorl_controller *c)
 
 int ocorl_step(ocorl_controller *c, double t, const double *x, double *u)
 {
-    int j, followed = 0;
-    double now = c->moved;
-    if (is_finite(t)) {
-        if (t >= c->latest) {
-            c->latest = t;
-            followed = follow(t, x, u);
-        }
-        now = c->timed && c->moved > t ? c->moved : t;
-        c->timed = 1;
+    int j, followed = accept(c, t) && is_valid(t);
+    if (followed && is_state(x)) {
+        c->dropouts = OCORL_MAX_DROPOUTS;
+        follow(t, x, u);
+    } else if (followed && c->dropouts > 0) {
+        c->dropouts--;
+        feed_forward(t, u);
+    } else {
+        followed = 0;
     }
     limit(followed, u);
     for (j = 0; j < OCORL_CONTROLS; j++) {
-        if (c->used) {
-            u[j] = clamp(slow(c, now, u[j], j), j);
-        }
+        u[j] = slow(c, t, u[j], j);
         c->u[j] = u[j];
     }
-    c->used = 1;
-    c->moved = now;
+    if (is_finite(t)) {
+        c->stamped = 1;
+        c->stamp = t;
+    }
     return followed;
 }
 ";
 
-/// A table of numbers.
+/// Appends a constant array of doubles.
 fn table<'a>(text: &mut String, name: &str, numbers: impl IntoIterator<Item = &'a f64>) {
     let numbers: Vec<String> = numbers.into_iter().map(|v| double(*v)).collect();
     let lines: Vec<String> = numbers.chunks(6).map(|line| line.join(", ")).collect();
     let _ = writeln!(text, "static const double {name} = {{\n    {}\n}};", lines.join(",\n    "));
 }
 
-/// Reads back as the same double; no limit is the largest there is.
+/// A double literal that reads back as the same value; an infinite limit becomes the largest finite double.
 fn double(v: f64) -> String {
     if v.is_infinite() {
         return if v > 0.0 { "DBL_MAX".into() } else { "-DBL_MAX".into() };
@@ -292,7 +377,7 @@ fn double(v: f64) -> String {
     format!("{v:?}")
 }
 
-/// Constants for the places of quantities; equal names get a number.
+/// Index constants for the quantities; duplicate names get a number.
 fn names(what: &str, prefix: &str, quantities: &[Named]) -> String {
     let mut used: Vec<String> = Vec::new();
     let mut text = format!("/* {what} */\nenum {{\n");
@@ -309,16 +394,16 @@ fn names(what: &str, prefix: &str, quantities: &[Named]) -> String {
     text + "};\n\n"
 }
 
-/// Longer names are cut.
+/// Maximum length of a name; longer names are truncated.
 const LONGEST: usize = 40;
 
-/// What may stand after a prefix in an identifier.
+/// Reduces a name to characters that are allowed in an identifier after a prefix.
 fn identifier(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     name.chars().take(LONGEST).map(plain).collect()
 }
 
-/// What may stand in a comment: letters and digits of any language, and a few signs that mean nothing there.
+/// Reduces a name to characters that are safe in a comment: letters and digits of any language, and a few harmless signs.
 fn comment(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || " _-.,^/".contains(c) { c } else { '_' };
     name.chars().take(LONGEST).map(plain).collect()

@@ -1,11 +1,11 @@
-//! The table as JSON.
+//! Exports a plan as JSON without the data that only this program can use.
 
 use crate::control;
-use crate::mistake::Mistake;
 use crate::plan_file::PlanFile;
+use crate::user_error::UserError;
 
-/// The plan as any language can run it: `plan.json` without what only `ocorl` understands; of leg `number` alone, if one is given.
-pub fn gain_table(plan: &PlanFile, number: Option<usize>) -> Result<PlanFile, Mistake> {
+/// The plan in a form that any language can run: `plan.json` without the learner; restricted to leg `number` if one is given.
+pub fn gain_table(plan: &PlanFile, number: Option<usize>) -> Result<PlanFile, UserError> {
     let mut table = PlanFile { learner: None, ..plan.clone() };
     if let Some(number) = number {
         table.legs = vec![control::leg(plan, number)?.clone()];

@@ -1,6 +1,6 @@
-//! A plan for those who run it without us.
+//! Exports of a plan for controllers that run without this program: JSON and C99.
 //!
-//! Both forms do what [`Controller`](crate::control::Controller) does without a solver.
+//! Both implement [`Follower`](ocorl::track::Follower) without a solver; the C code reproduces it bit for bit.
 
 mod c99;
 mod gain_table;

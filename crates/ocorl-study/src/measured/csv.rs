@@ -1,21 +1,22 @@
-//! Measurements as CSV. The separator (comma, semicolon, tab) and a decimal comma are found out, and said.
+//! Reads and writes measurements as CSV. The separator (comma, semicolon, tab) and a decimal comma are detected and reported.
 
 use super::{Columns, Measured, finite};
-use crate::mistake::{Mistake, Place, nearest};
 use crate::study::{Applied, End, Row};
+use crate::user_error::{Place, UserError, nearest};
 use std::fmt::Write;
 
-/// Columns that have a meaning of their own.
+/// Columns with a reserved meaning.
 const OWN: [&str; 6] = ["t", "start", "episode", "asked_t", "used", "interval"];
 
-/// How the text is written.
+/// Separator and decimal sign of a file.
 struct Dialect {
     separator: u8,
     decimal_comma: bool,
 }
 
 impl Dialect {
-    /// The separator that the header has most of; a decimal comma if commas stand between digits and do not separate.
+    /// Detects the separator, which occurs most often in the header, and a decimal comma, if commas stand between digits and do not
+    /// separate columns.
     fn of(header: &str, first: &str) -> Self {
         let count = |c: char| header.matches(c).count();
         let separator =
@@ -46,7 +47,7 @@ impl Dialect {
     }
 }
 
-/// Where each quantity stands.
+/// Column index of each quantity.
 struct Header {
     names: Vec<String>,
     time: usize,
@@ -56,10 +57,10 @@ struct Header {
 }
 
 impl Header {
-    fn of(names: &[String], columns: &Columns, notes: &mut Vec<String>) -> Result<Self, Mistake> {
+    fn of(names: &[String], columns: &Columns, notes: &mut Vec<String>) -> Result<Self, UserError> {
         for (i, name) in names.iter().enumerate() {
             if names[..i].contains(name) {
-                return Err(Mistake::new(format!("the column '{name}' is there twice")));
+                return Err(UserError::new(format!("the column '{name}' is there twice")));
             }
         }
         let dots: Vec<String> = columns.states.iter().map(|s| format!("{s}_dot")).collect();
@@ -70,11 +71,11 @@ impl Header {
         let unknown: Vec<&str> = names.iter().map(String::as_str).filter(|n| !known.contains(n)).collect();
         let find = |name: &str| {
             names.iter().position(|n| n == name).ok_or_else(|| {
-                let mistake = Mistake::new(format!("the column '{name}' is missing"))
+                let error = UserError::new(format!("the column '{name}' is missing"))
                     .detail("columns", names.join(", "));
                 match nearest(name, unknown.iter().copied()) {
-                    Some(meant) => mistake.hint(format!("is '{meant}' meant to be '{name}'?")),
-                    None => mistake.hint(format!(
+                    Some(meant) => error.hint(format!("is '{meant}' meant to be '{name}'?")),
+                    None => error.hint(format!(
                         "a file needs t, {}, {}",
                         columns.states.join(", "),
                         columns.controls.join(", ")
@@ -92,7 +93,7 @@ impl Header {
             names: names.to_vec(),
         };
         if !unknown.is_empty() {
-            notes.push(format!("columns that nobody asked for are left out: {}", unknown.join(", ")));
+            notes.push(format!("unknown columns are ignored: {}", unknown.join(", ")));
         }
         Ok(header)
     }
@@ -102,14 +103,14 @@ impl Header {
     }
 }
 
-pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured, Mistake> {
+pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured, UserError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut measured = Measured::default();
     comments(text, name, &mut measured)?;
     let mut lines =
         text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty());
     let (Some(header), first) = (lines.next(), lines.next().unwrap_or_default()) else {
-        return Err(Mistake::new(format!("'{name}' is empty")).hint("its first row names the columns"));
+        return Err(UserError::new(format!("'{name}' is empty")).hint("its first row names the columns"));
     };
     let dialect = Dialect::of(header, first);
     measured.notes.extend(dialect.notes());
@@ -122,9 +123,8 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
         .from_reader(text.as_bytes());
     let names = reader.headers().map_err(|error| broken(name, &error))?;
     let names: Vec<String> = names.iter().map(str::to_owned).collect();
-    let header = Header::of(&names, columns, &mut measured.notes).map_err(|mistake| {
-        mistake.detail("place", Place { file: name.into(), at: Some((1, 1)) }.to_string())
-    })?;
+    let header = Header::of(&names, columns, &mut measured.notes)
+        .map_err(|error| error.detail("place", Place { file: name.into(), at: Some((1, 1)) }.to_string()))?;
     for (number, record) in reader.records().enumerate() {
         let record = record.map_err(|error| broken(name, &error))?;
         let line = record.position().map_or(0, |p| line_of(text, p));
@@ -142,7 +142,7 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
             Ok(None) => measured.notes.push(format!("line {line} is skipped")),
             Err((column, cause)) => {
                 let place = Place { file: name.into(), at: Some((line, column + 1)) };
-                return Err(Mistake::new(format!("row {} refused: {cause}", number + 1))
+                return Err(UserError::new(format!("row {} refused: {cause}", number + 1))
                     .detail("place", format!("{place} (cells are counted)")));
             }
         }
@@ -150,14 +150,14 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
     Ok(measured)
 }
 
-/// What a line is.
+/// Kind of a line.
 enum Line {
     Measurement(Row),
-    /// Already kept.
+    /// An applied control, which has been stored already.
     Control,
 }
 
-/// One row; none if it says that nothing was measured. The mistake comes with its column.
+/// Parses one row; `None` if it is marked as not measured. An error carries its column.
 fn row(
     record: &csv::StringRecord,
     header: &Header,
@@ -225,8 +225,8 @@ fn row(
     })))
 }
 
-/// `# cost: 12.3`, `# outcome: completed`; of another than the first initial state `# cost[1]: …`.
-fn comments(text: &str, name: &str, measured: &mut Measured) -> Result<(), Mistake> {
+/// Parses comments such as `# cost: 12.3` and `# outcome: completed`; for other initial states than the first, `# cost[1]: …`.
+fn comments(text: &str, name: &str, measured: &mut Measured) -> Result<(), UserError> {
     for (number, line) in text.lines().enumerate() {
         let Some((key, value)) = line.trim_start().strip_prefix('#').and_then(|rest| rest.split_once(':'))
         else {
@@ -239,7 +239,7 @@ fn comments(text: &str, name: &str, measured: &mut Measured) -> Result<(), Mista
         };
         let refused = |cause: String| {
             let place = Place { file: name.into(), at: Some((number + 1, 1)) };
-            Mistake::new(format!("'{key}' refused: {cause}")).detail("place", place.to_string())
+            UserError::new(format!("'{key}' refused: {cause}")).detail("place", place.to_string())
         };
         if !["cost", "outcome", "episode"].contains(&word) {
             continue;
@@ -272,7 +272,7 @@ fn comments(text: &str, name: &str, measured: &mut Measured) -> Result<(), Mista
     Ok(())
 }
 
-/// The line of a record. The position that the reader tells is before the comments and blank lines above it.
+/// Line number of a record. The reader reports the position before the comments and blank lines above it.
 fn line_of(text: &str, position: &csv::Position) -> usize {
     let (byte, line) =
         (usize::try_from(position.byte()).unwrap_or(0), usize::try_from(position.line()).unwrap_or(0));
@@ -280,14 +280,14 @@ fn line_of(text: &str, position: &csv::Position) -> usize {
     line + above.take_while(|line| line.trim_start().starts_with('#') || line.trim().is_empty()).count()
 }
 
-fn broken(name: &str, error: &csv::Error) -> Mistake {
+fn broken(name: &str, error: &csv::Error) -> UserError {
     let at = error.position().map(|p| (usize::try_from(p.line()).unwrap_or(0), 1));
-    Mistake::new(format!("'{name}' is not CSV"))
+    UserError::new(format!("'{name}' is not CSV"))
         .detail("place", Place { file: name.into(), at }.to_string())
         .detail("cause", error.to_string())
 }
 
-/// As much of a cell as fits into a message.
+/// A cell, truncated for a message.
 fn shortened(cell: &str) -> String {
     let start: String = cell.chars().take(40).collect();
     if start.len() < cell.len() { start + "…" } else { start }

@@ -1,15 +1,15 @@
-//! Measurements as JSON.
+//! Reads measurements as JSON.
 //!
 //! ```text
 //! { "episode": 4, "legs": [ { "start": 0, "cost": 12.3, "outcome": "completed",
 //!   "measurements": [ { "t": 0.5, "x": {"theta": 3.1, "omega": 0.0}, "u": [0.1], "x_dot": [0.0, 0.1] } ] } ] }
 //! ```
 //!
-//! With one initial state the contents of the leg may stand at the top. A vector is a list, or named.
+//! With one initial state, the contents of the leg may stand at the top level. A vector is a list, or an object by names.
 
 use super::{Columns, Measured, finite};
-use crate::mistake::{Mistake, Place, nearest};
 use crate::study::{Applied, End, Row};
+use crate::user_error::{Place, UserError, nearest};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 struct Document {
     episode: Option<usize>,
-    legs: Option<Vec<Leg>>,
+    legs: Option<Vec<Rollout>>,
     cost: Option<f64>,
     outcome: Option<String>,
     measurements: Option<Vec<Measurement>>,
@@ -27,14 +27,14 @@ struct Document {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Leg {
+struct Rollout {
     #[serde(default)]
     start: usize,
     cost: Option<f64>,
     outcome: Option<String>,
     #[serde(default)]
     measurements: Vec<Measurement>,
-    /// What was applied, from when on.
+    /// Applied controls, each with its start time.
     #[serde(default)]
     controls: Vec<Control>,
 }
@@ -64,10 +64,10 @@ enum Vector {
     Named(BTreeMap<String, f64>),
 }
 
-pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured, Mistake> {
+pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured, UserError> {
     let document: Document = serde_json::from_str(text).map_err(|error| {
         let at = (error.line() > 0).then(|| (error.line(), error.column()));
-        Mistake::new(format!("'{name}' is not a file of measurements"))
+        UserError::new(format!("'{name}' is not a file of measurements"))
             .detail("place", Place { file: name.into(), at }.to_string())
             .detail("cause", error.to_string())
             .hint("JSON has no NaN: leave a measurement that failed out")
@@ -75,13 +75,19 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
     let Document { episode, legs, cost, outcome, measurements, controls } = document;
     let legs = match (legs, measurements) {
         (Some(_), Some(_)) => {
-            return Err(Mistake::new(format!("'{name}' has both 'legs' and 'measurements'"))
+            return Err(UserError::new(format!("'{name}' has both 'legs' and 'measurements'"))
                 .detail("place", format!("{name}, key 'measurements'"))
                 .hint("with several initial states each leg has its own measurements"));
         }
         (Some(legs), None) => legs,
         (None, measurements) => {
-            vec![Leg { start: 0, cost, outcome, measurements: measurements.unwrap_or_default(), controls }]
+            vec![Rollout {
+                start: 0,
+                cost,
+                outcome,
+                measurements: measurements.unwrap_or_default(),
+                controls,
+            }]
         }
     };
     let mut measured = Measured { episode, ..Measured::default() };
@@ -91,7 +97,7 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
         }
         for (i, Control { t, u }) in leg.controls.into_iter().enumerate() {
             let u = ordered(u, &columns.controls, "u").map_err(|cause| {
-                Mistake::new(format!("control {} refused: {cause}", i + 1))
+                UserError::new(format!("control {} refused: {cause}", i + 1))
                     .detail("place", format!("{name}, leg {}, control {}", leg.start, i + 1))
             })?;
             measured.controls.push(Applied { start: leg.start, t, u });
@@ -102,7 +108,7 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
                 Ok(Some(row)) => measured.rows.push(row),
                 Ok(None) => measured.notes.push(format!("{} is skipped: it has no state", place("x"))),
                 Err((what, cause)) => {
-                    return Err(Mistake::new(format!("measurement {} refused: {cause}", i + 1))
+                    return Err(UserError::new(format!("measurement {} refused: {cause}", i + 1))
                         .detail("place", place(what)));
                 }
             }

@@ -1,13 +1,12 @@
-//! What happens on the way: for people, and as documents for programs.
+//! Progress events of a run as warnings for users and as JSON documents for programs.
 
 use ocorl::event::Event;
 use ocorl::model::Note;
-use ocorl::plan::Outcome as Search;
-use ocorl::system::Task;
+use ocorl::system::{TableUnits, Task};
 use serde_json::{Value as Json, json};
 
-/// An event as a document, its costs times `scale`; none of one that this program does not know.
-pub fn document(event: &Event<'_>, scale: f64) -> Option<Json> {
+/// An event as a JSON document with costs in the given units; `None` for event kinds without a document.
+pub fn document(event: &Event<'_>, units: TableUnits) -> Option<Json> {
     Some(match event {
         Event::EpisodeBegan { episode, measurements } => {
             json!({ "event": "episode_began", "episode": episode, "measurements": measurements })
@@ -16,13 +15,9 @@ pub fn document(event: &Event<'_>, scale: f64) -> Option<Json> {
             "event": "planned",
             "episode": episode,
             "start": start,
-            "planned_cost": scale * planned_cost,
-            "mean_cost": scale * mean_cost,
-            "outcome": match outcome {
-                Search::Converged => "converged",
-                Search::Stalled => "stalled",
-                Search::IterationLimit => "iteration-limit",
-            },
+            "planned_cost": units.cost(*planned_cost),
+            "mean_cost": units.cost(*mean_cost),
+            "outcome": outcome.name(),
             "iterations": iterations,
         }),
         Event::SetBack { episode, start, failures, reached } => json!({
@@ -36,7 +31,7 @@ pub fn document(event: &Event<'_>, scale: f64) -> Option<Json> {
             "event": "executed",
             "episode": episode,
             "start": start,
-            "cost": scale * cost,
+            "cost": units.cost(*cost),
             "outcome": outcome.to_string(),
             "measurement_times": measurement_times,
             "synchronizations": synchronizations,
@@ -62,7 +57,7 @@ pub fn document(event: &Event<'_>, scale: f64) -> Option<Json> {
     })
 }
 
-/// What is unusual about an event, in words.
+/// Warnings about an event, as text.
 pub fn warnings(task: &Task, event: &Event<'_>) -> Vec<String> {
     match event {
         Event::SetBack { episode, failures, reached, .. } if *failures > 1 => vec![format!(
@@ -83,7 +78,7 @@ pub fn warnings(task: &Task, event: &Event<'_>) -> Vec<String> {
     }
 }
 
-/// A note with the names of states and inputs.
+/// Text of a note with the names of states and inputs.
 fn named(task: &Task, note: &Note) -> String {
     let name = |i: usize| task.states.iter().chain(&task.controls).nth(i).map_or("", |q| q.name.as_str());
     let text = note.to_string();

@@ -1,15 +1,15 @@
-//! One run of a simulated system, from its first episode to its last, kept in a study or only in memory: what `ocorl run` and `ocorl.run`
-//! do, and how they say it. Costs are in the units of the paper's table.
+//! One run of a simulated system from its first episode to its last, stored in a study or kept in memory, and its text output. Costs are in
+//! the task's units; [`printed`] converts those that are displayed or exported.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`words`] | the run in lines for people |
-//! | [`events`] | what happens on the way: for people, and as documents for programs |
-//! | [`numbers`] | costs and differences for people |
+//! | [`text_report`] | the text report of a run |
+//! | [`events`] | progress events as warnings and as JSON documents |
+//! | [`numbers`] | formatting of costs and differences |
 
 pub mod events;
 pub mod numbers;
-pub mod words;
+pub mod text_report;
 
 use crate::known::Known;
 use crate::simulated::Simulated;
@@ -17,15 +17,13 @@ use crate::study::{Study, StudyError};
 use crate::trace::keep_known;
 use ocorl::event::Observer;
 use ocorl::learn::{Episode, Record, Settings, Trial};
-use ocorl::simulate::Outcome;
-use ocorl::system::Benchmark;
+use ocorl::system::{KnownSystem, TableUnits};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A run under way.
+/// A run in progress.
 pub struct Run {
     learner: Learner,
-    scale: f64,
 }
 
 enum Learner {
@@ -34,64 +32,58 @@ enum Learner {
 }
 
 impl Run {
-    /// Begins, or goes on with `study`. Without `known` nobody can tell the regret. The run under way ends when `cancel` becomes true.
+    /// Starts a run, or resumes `study`. Without `known` no regret is computed. The run is cancelled when `cancel` becomes true.
     pub fn begin(
-        benchmark: &Benchmark,
+        benchmark: &KnownSystem,
         settings: &Settings,
         seed: u64,
         known: Option<&Known>,
         study: Option<Study>,
         cancel: &Arc<AtomicBool>,
     ) -> Result<Self, StudyError> {
-        let scale = benchmark.table_scale();
-        let optimum = known.map_or(f64::NAN, |known| known.continuous / scale);
+        let optimum = known.map_or(f64::NAN, |known| known.continuous);
         let learner = if let Some(study) = study {
             if let Some(known) = known {
-                // Pictures can do without it.
-                let _ = keep_known(study.store().folder(), known);
+                // Figures can do without the reference costs.
+                let _ = keep_known(study.store().folder(), &known.printed(benchmark.table_units()));
             }
-            Learner::Kept(Box::new(Simulated::new(study, optimum)?.cancelled_by(cancel.clone())))
+            Learner::Kept(Box::new(Simulated::new(study, optimum)?.cancelled_by(cancel)))
         } else {
             let trial = Trial::new(benchmark, settings.clone(), seed, optimum)?;
             Learner::Free(Box::new(trial.cancelled_by(cancel.clone())))
         };
-        Ok(Run { learner, scale })
+        Ok(Run { learner })
     }
 
-    /// The next episode, its record in the units of the table, all else in those of the task. None after the last, and if it was cancelled.
+    /// Executes the next episode. `None` after the last one, and after cancellation.
     pub fn next_episode(&mut self, observer: &mut dyn Observer) -> Result<Option<Episode>, StudyError> {
         let next = match &mut self.learner {
             Learner::Kept(simulated) => simulated.next_episode(observer)?,
             Learner::Free(trial) => trial.next_episode(observer),
         };
-        Ok(next.filter(|episode| !is_cancelled(episode)).map(|mut episode| {
-            scale(&mut episode.record, self.scale);
-            episode
-        }))
+        Ok(next)
     }
 }
 
-fn is_cancelled(episode: &Episode) -> bool {
-    episode.executed.iter().any(|leg| matches!(leg.outcome, Outcome::Cancelled { .. }))
-}
-
-/// All costs of a record times `scale`.
-fn scale(record: &mut Record, scale: f64) {
-    record.cost *= scale;
-    record.regret *= scale;
-    record.cumulative_regret *= scale;
-    record.planned_cost = record.planned_cost.map(|c| scale * c);
-    record.mean_cost = record.mean_cost.map(|c| scale * c);
+/// A record with its costs converted to the units of the paper's table, for files and screens.
+pub fn printed(record: &Record, units: TableUnits) -> Record {
+    let mut record = record.clone();
+    for cost in [&mut record.cost, &mut record.regret, &mut record.cumulative_regret] {
+        *cost = units.cost(*cost);
+    }
+    record.planned_cost = record.planned_cost.map(|cost| units.cost(cost));
+    record.mean_cost = record.mean_cost.map(|cost| units.cost(cost));
     if let Some(theory) = &mut record.theory {
-        theory.lipschitz_cost *= scale;
-        theory.log_regret_bound += scale.ln();
-        theory.log_cumulative_regret_bound += scale.ln();
+        theory.lipschitz_cost = units.cost(theory.lipschitz_cost);
+        theory.log_regret_bound = units.log_cost(theory.log_regret_bound);
+        theory.log_cumulative_regret_bound = units.log_cost(theory.log_cumulative_regret_bound);
     }
     if let Some(theory) = &mut record.discrete_theory {
-        theory.lipschitz_cost *= scale;
-        theory.closed_loop_cost *= scale;
-        let scaled = |log: Option<f64>| log.map(|log| log + scale.ln());
+        theory.lipschitz_cost = units.cost(theory.lipschitz_cost);
+        theory.closed_loop_cost = units.cost(theory.closed_loop_cost);
+        let scaled = |log: Option<f64>| log.map(|log| units.log_cost(log));
         theory.log_regret_bound = scaled(theory.log_regret_bound);
         theory.log_cumulative_regret_bound = scaled(theory.log_cumulative_regret_bound);
     }
+    record
 }

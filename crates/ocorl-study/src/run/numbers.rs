@@ -1,6 +1,6 @@
-//! Costs and differences for people.
+//! Formats costs and differences for display.
 
-/// A cost: four decimals, or as a power of ten where that would be no help.
+/// Formats a cost with four decimals, or in scientific notation for very large or small values.
 pub fn cost(value: f64) -> String {
     if value == 0.0 || (1e-2..1e6).contains(&value.abs()) {
         format!("{value:.4}")
@@ -9,7 +9,7 @@ pub fn cost(value: f64) -> String {
     }
 }
 
-/// A difference of costs: four decimals, and a rounded zero has no sign.
+/// Formats a cost difference with four decimals; a rounded zero has no sign.
 pub fn difference(value: f64) -> String {
     match value.abs() {
         ..5e-5 => "0.0000".into(),
@@ -18,7 +18,7 @@ pub fn difference(value: f64) -> String {
     }
 }
 
-/// How much more `value` is than `of`, in percent.
+/// Formats how much `value` exceeds `of`, in percent.
 pub fn percent_more(value: f64, of: f64) -> String {
     let percent = 100.0 * (value / of - 1.0);
     // A rounded zero has no sign.

@@ -1,69 +1,78 @@
-//! Why a store cannot be used: what, where, and what is still good.
+//! Errors of a store.
 
 use super::lock::Holder;
 use rusqlite::ErrorCode;
+use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a store cannot be used. Nothing was changed on disk, unless it says so.
+/// Reason why a store cannot be used. Nothing was changed on disk unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is none.
+    /// The folder contains no store.
     #[error("there is no {what} in '{}'", folder.display())]
     Missing {
-        /// Study or sweep.
+        /// Kind of store: study or sweep.
         what: &'static str,
-        /// Where.
+        /// Folder that was searched.
         folder: PathBuf,
     },
-    /// There is one already.
+    /// The folder already contains a store.
     #[error("there is a {what} in '{}' already", folder.display())]
     Exists {
-        /// Study or sweep.
+        /// Kind of store: study or sweep.
         what: &'static str,
-        /// Where.
+        /// Folder of the store.
         folder: PathBuf,
     },
-    /// Bytes are not what was written.
+    /// The contents differ from what was written.
     #[error("the {what} in '{}' is damaged", file.parent().unwrap_or(file).display())]
     Damaged {
-        /// Study or sweep.
+        /// Kind of store: study or sweep.
         what: &'static str,
-        /// The database.
+        /// Path of the database.
         file: PathBuf,
-        /// Where in it, and how that is known.
+        /// The damaged record and the check that failed.
         record: String,
-        /// Records 1 to this are whole.
+        /// Number of intact records: records 1 to this one are valid.
         good: u64,
     },
-    /// A later version made it.
-    #[error("'{}' was made by a later version of ocorl (its form is {theirs}, this program knows {ours})", file.display())]
+    /// The store was written by a later version of the program.
+    #[error("'{}' was made by a later version of ocorl (its schema version is {theirs}, this program supports {ours})", file.display())]
     Newer {
-        /// The database.
+        /// Path of the database.
         file: PathBuf,
-        /// Its form.
+        /// Schema version of the database.
         theirs: i64,
-        /// The latest that is known here.
+        /// Latest schema version that this program supports.
         ours: i64,
     },
-    /// Another process writes.
+    /// Another process is writing.
     #[error("{}", in_use(folder, holder.as_ref()))]
     InUse {
-        /// Where.
+        /// Folder of the store.
         folder: PathBuf,
-        /// Who; none if it has not signed yet.
+        /// The writing process; `None` if it has not written its identity yet.
         holder: Option<Holder>,
     },
-    /// The file system refuses.
+    /// The file system reported an error.
     #[error("cannot use '{}': {cause}", path.display())]
     Disk {
-        /// Where.
+        /// Path of the file.
         path: PathBuf,
-        /// What it says.
+        /// Error message of the file system.
         cause: String,
     },
-    /// A write failed before; what is in memory may not be what is on disk.
+    /// A value cannot be encoded as JSON; nothing was stored.
+    #[error("{what} cannot be written as JSON: {cause}")]
+    Encode {
+        /// The value that was to be stored.
+        what: &'static str,
+        /// Error message of the encoder.
+        cause: String,
+    },
+    /// An earlier write failed; memory and disk may disagree.
     #[error("a write to '{}' failed before", .0.display())]
     Poisoned(PathBuf),
 }
@@ -78,19 +87,29 @@ fn in_use(folder: &Path, holder: Option<&Holder>) -> String {
     }
 }
 
+/// Encodes `value` as JSON for the event log.
+pub(crate) fn encoded(what: &'static str, value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Encode { what, cause: error.to_string() })
+}
+
+/// Encodes `value` as JSON for a table of the database.
+pub(crate) fn encoded_column(value: &impl Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
 impl StoreError {
     pub(super) fn io(path: &Path, source: &io::Error) -> Self {
         StoreError::Disk { path: path.into(), cause: source.to_string() }
     }
 
-    /// What SQLite says of the database `file`; `good` records are known to be whole.
+    /// Converts an SQLite error about the database `file`; `good` records are known to be intact.
     pub(crate) fn sqlite(what: &'static str, file: &Path, error: &rusqlite::Error, good: u64) -> Self {
         let damaged = |record: String| StoreError::Damaged { what, file: file.into(), record, good };
         match error {
             rusqlite::Error::SqliteFailure(code, message) => {
                 let text = message.clone().unwrap_or_else(|| code.to_string());
                 match code.code {
-                    // The last: a table or a column is not there.
+                    // `Unknown` stands for a missing table or column.
                     ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown => {
                         damaged(text)
                     }
@@ -100,8 +119,24 @@ impl StoreError {
                     _ => StoreError::Disk { path: file.into(), cause: text },
                 }
             }
-            // A column of another type, a missing table: somebody changed the database.
+            // A column of another type or a missing table: the database was modified from outside.
             other => damaged(other.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_has_no_form_as_json_is_an_error_and_no_empty_text() {
+        // JSON allows only strings as keys.
+        let bad = BTreeMap::from([(vec![1], 1)]);
+        let error = encoded("an event", &bad).unwrap_err();
+        assert!(error.to_string().starts_with("an event cannot be written as JSON"), "{error}");
+        assert!(matches!(encoded_column(&bad), Err(rusqlite::Error::ToSqlConversionFailure(_))));
+        assert_eq!(encoded("an event", &[1.5]).unwrap(), "[1.5]");
     }
 }

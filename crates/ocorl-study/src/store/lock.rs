@@ -1,4 +1,4 @@
-//! One writer at a time: a lock of the kernel on a file, so that it goes when its holder dies, however it dies.
+//! Exclusive write access: a kernel lock on a file, which is released when the holding process ends for any reason.
 
 use super::StoreError;
 use crate::clock;
@@ -7,27 +7,27 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 
-/// Who writes; nobody else does until this is dropped.
+/// A held lock; other processes cannot write until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
-    /// Who took it; a process that was forked since has a copy.
+    /// Process that took the lock; a forked process has a copy of this value.
     pid: u32,
 }
 
-/// What stands in the file, for the message to whoever comes second.
+/// Identity of the lock holder, stored in the lock file for error messages of other processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Number of the process.
+    /// Process id.
     pub pid: u32,
-    /// Its machine.
+    /// Host name.
     pub host: String,
-    /// Since when (UTC).
+    /// Time at which the lock was taken (UTC).
     pub since: String,
 }
 
 impl Lock {
-    /// Takes the lock at `path`, or says who has it.
+    /// Takes the lock at `path`; returns the holder as an error if it is taken.
     pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
         let io = |source| StoreError::io(path, &source);
         let mut file =
@@ -36,7 +36,7 @@ impl Lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                let _ = file.read_to_string(&mut text); // whoever took it may not have signed yet
+                let _ = file.read_to_string(&mut text); // the holder may not have written its identity yet
                 let holder = serde_json::from_str(&text).ok();
                 let folder = path.parent().unwrap_or(path).to_path_buf();
                 return Err(StoreError::InUse { folder, holder });
@@ -48,7 +48,7 @@ impl Lock {
             host: gethostname::gethostname().to_string_lossy().into_owned(),
             since: clock::now(),
         };
-        let text = serde_json::to_string(&holder).unwrap_or_default() + "\n";
+        let text = serde_json::to_string(&holder).map_err(|error| io(error.into()))? + "\n";
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(text.as_bytes()))
@@ -60,13 +60,13 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if self.pid == std::process::id() {
-            // Who has left does not sign. If that fails, its number tells: nobody has it any more.
+            // Clears the identity. If that fails, the stale process id shows that the lock is free.
             let _ = self.file.set_len(0);
         }
     }
 }
 
-/// Who holds the lock at `path`, as far as can be told without touching it: taking it, if only to look, would turn a writer away.
+/// The holder of the lock at `path`, read without taking the lock: taking it, even briefly, would reject a writer.
 pub(super) fn holder(path: &Path) -> Option<Holder> {
     let holder: Holder = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
     let here = gethostname::gethostname().to_string_lossy() == *holder.host;

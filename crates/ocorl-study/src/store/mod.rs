@@ -1,19 +1,20 @@
-//! Memory that survives: one SQLite database with an append-only list of events and a chain of checksums over them.
+//! Persistent storage: one SQLite database with an append-only event log and a chain of checksums over it.
 //!
 //! ```text
 //! events:  seq | kind | payload (JSON) | checksum = SHA-256(checksum of the last one, seq, kind, payload) | at (UTC, not in the chain)
 //! head:    seq and checksum of the last event
 //! ```
 //!
-//! Everything else in the database follows from the events, is written in the same transaction, and can be made again from them. The
-//! journal is a write-ahead log with full synchronisation: when [`Store::append`] returns, the events are on disk. There is one writer (a
-//! lock of the kernel on `<name>.lock`) and any number of readers, which never block it. A store is checked as a whole when it is opened;
-//! a damaged one is refused, and nothing of it is changed.
+//! All other tables are derived from the events, written in the same transaction, and can be rebuilt from them. The journal is a
+//! write-ahead log with full synchronisation: when [`Store::append`] returns, the events are on disk. There is one writer (a kernel lock on
+//! `<name>.lock`) and any number of readers, which never block it. A store is verified completely when it is opened; a damaged one is
+//! rejected without changes.
 
 mod error;
 mod lock;
 
 pub use error::StoreError;
+pub(crate) use error::{encoded, encoded_column};
 pub use lock::Holder;
 
 use lock::Lock;
@@ -24,36 +25,36 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What kind of store it is.
+/// Schema of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// `study` or `sweep`: the database is `<name>.db`.
+    /// Kind of store, `study` or `sweep`: the database is `<name>.db`.
     pub name: &'static str,
-    /// Number of the form; grows when tables change.
+    /// Schema version; increases when tables change.
     pub version: i64,
-    /// SQL that makes the tables that follow from the events.
+    /// SQL that creates the derived tables.
     pub tables: &'static str,
-    /// SQL from each version to the next: the first makes version 2 of version 1.
+    /// SQL migrations from each version to the next: the first migrates version 1 to version 2.
     pub migrations: &'static [&'static str],
 }
 
-/// Who may do what.
+/// Access mode of an open store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The only one who writes.
+    /// Exclusive write access.
     Write,
-    /// One of many who look.
+    /// Shared read access.
     Read,
 }
 
-/// Something that happened.
+/// A record of the event log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its number, from 1, without gaps.
+    /// Sequence number, from 1, without gaps.
     pub seq: u64,
-    /// What kind.
+    /// Kind of the event.
     pub kind: String,
-    /// JSON.
+    /// Payload as JSON.
     pub payload: String,
 }
 
@@ -64,13 +65,13 @@ pub struct Store {
     file: PathBuf,
     connection: Connection,
     access: Access,
-    /// Number of the last event, and its checksum.
+    /// Sequence number and checksum of the last event.
     head: (u64, String),
     poisoned: bool,
     _lock: Option<Lock>,
 }
 
-/// Marks the files as ours: "ocor".
+/// Application id that marks the database files: "ocor".
 const APPLICATION: i64 = 0x6f63_6f72;
 
 const EVENTS: &str = "
@@ -96,12 +97,12 @@ END;
 ";
 
 impl Store {
-    /// Makes a new store in `folder`, which is made too if need be.
+    /// Creates a new store in `folder`, and the folder if it does not exist.
     pub fn create(folder: &Path, form: Form) -> Result<Self, StoreError> {
         Store::create_with(folder, form, &[], |_, _| Ok(()))
     }
 
-    /// The same with its first events and what follows from them: there is all of it, or no store.
+    /// Creates a new store with its first events and derived tables in one transaction: if that fails, there is no store.
     pub fn create_with(
         folder: &Path,
         form: Form,
@@ -131,7 +132,7 @@ impl Store {
         Ok(Store { form, file, connection, access: Access::Write, head, poisoned: false, _lock: Some(lock) })
     }
 
-    /// Opens the store in `folder` and checks all of it; hands every event to `take`, in order.
+    /// Opens the store in `folder` and verifies it completely; passes every event to `take`, in order.
     pub fn open(
         folder: &Path,
         form: Form,
@@ -163,33 +164,33 @@ impl Store {
         Ok(store)
     }
 
-    /// Who writes to the store in `folder` now, as far as can be told without disturbing.
+    /// The process that writes to the store in `folder` at present, determined without disturbing it.
     pub fn writer(folder: &Path, form: Form) -> Option<Holder> {
         lock::holder(&folder.join(form.name).with_extension("lock"))
     }
 
-    /// The folder it is in.
+    /// Folder of the store.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }
 
-    /// The database.
+    /// Path of the database.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// For queries; what it answers follows from the events.
+    /// Database connection for queries on the derived tables.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Number of the last event, and its checksum: equal heads are equal histories.
+    /// Sequence number and checksum of the last event: equal heads mean equal histories.
     pub fn head(&self) -> (u64, &str) {
         (self.head.0, &self.head.1)
     }
 
-    /// Writes events and what follows from them in one transaction; when this returns they are on disk. After a failure nothing more is
-    /// written: open it anew.
+    /// Writes events and derived tables in one transaction; when this returns they are on disk. After a failure the store rejects further
+    /// writes and must be opened again.
     pub fn append(
         &mut self,
         events: &[(&'static str, String)],
@@ -222,7 +223,7 @@ impl Store {
         Ok(head)
     }
 
-    /// Runs SQL that changes what follows from the events.
+    /// Runs SQL that changes derived tables.
     pub fn rebuild(
         &mut self,
         make: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
@@ -244,13 +245,13 @@ impl Store {
         StoreError::Damaged { what, file, record, good: self.head.0 }
     }
 
-    /// It is ours, and not from the future; older forms are brought up to date.
+    /// Verifies that the database belongs to this program and is not from a later version; migrates older schemas.
     fn check_form(&mut self) -> Result<(), StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let application = pragma("application_id").map_err(|error| self.failed(&error))?;
         let theirs = pragma("user_version").map_err(|error| self.failed(&error))?;
         if application != APPLICATION || theirs < 1 {
-            return Err(self.damaged("the file is no database of ocorl's"));
+            return Err(self.damaged("the file is not an ocorl database"));
         }
         if theirs > self.form.version {
             return Err(StoreError::Newer { file: self.file.clone(), theirs, ours: self.form.version });
@@ -274,7 +275,7 @@ impl Store {
         if said == "ok" { Ok(()) } else { Err(self.damaged(said)) }
     }
 
-    /// Every event in order; numbers without gaps, each checksum, and the last one against the head.
+    /// Reads all events in order; verifies sequence numbers, checksums, and the last checksum against the head.
     fn read(&mut self, take: &mut impl FnMut(Record) -> Result<(), String>) -> Result<(), StoreError> {
         let mut head = (0, String::new());
         let outcome = each_record(&self.connection, &mut head, take);
@@ -299,7 +300,7 @@ impl Store {
     }
 }
 
-/// Writes events after the one that `head` describes, and what follows from them; returns the new head.
+/// Writes events after `head` and their derived tables; returns the new head.
 fn insert(
     transaction: &Transaction<'_>,
     head: (u64, String),
@@ -320,7 +321,7 @@ fn insert(
     Ok((seq, checksum))
 }
 
-/// Hands out records until one is wrong; that one is described. `head` follows the good ones.
+/// Passes records to a callback until one is invalid, and describes that one. `head` follows the valid ones.
 fn each_record(
     connection: &Connection,
     head: &mut (u64, String),
@@ -349,7 +350,7 @@ fn each_record(
     Ok(None)
 }
 
-/// The good records of a damaged store, from the first on; the store is not touched.
+/// The valid records of a damaged store, from the first on; the store is not modified.
 pub fn salvage(folder: &Path, form: Form) -> Result<Vec<Record>, StoreError> {
     let file = folder.join(form.name).with_extension("db");
     if !file.exists() {
@@ -357,7 +358,7 @@ pub fn salvage(folder: &Path, form: Form) -> Result<Vec<Record>, StoreError> {
     }
     let connection = connect(&file, Access::Read).map_err(|e| StoreError::sqlite(form.name, &file, &e, 0))?;
     let (mut head, mut good) = ((0, String::new()), Vec::new());
-    // Whatever ends the list ends what can be saved.
+    // The first invalid record ends the recovery.
     let _ = each_record(&connection, &mut head, &mut |record| {
         good.push(record);
         Ok(())
@@ -365,7 +366,7 @@ pub fn salvage(folder: &Path, form: Form) -> Result<Vec<Record>, StoreError> {
     Ok(good)
 }
 
-/// The checksum of an event after one with the checksum `before`.
+/// Checksum of an event that follows one with the checksum `before`.
 fn chained(before: &str, seq: u64, kind: &str, payload: &str) -> String {
     let mut hash = Sha256::new();
     for part in [before, &seq.to_string(), kind, payload] {
@@ -379,7 +380,7 @@ fn chained(before: &str, seq: u64, kind: &str, payload: &str) -> String {
     text
 }
 
-/// Nothing is in it: a process died while it made the store.
+/// Whether the database is empty, because a process died while creating the store.
 fn is_blank(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| Ok(row.get::<_, i64>(0)? == 0))
 }
@@ -393,7 +394,7 @@ fn connect(file: &Path, access: Access) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// What is written is on disk when it is said to be.
+/// Configures the connection such that committed data are on disk.
 fn secure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -401,7 +402,7 @@ fn secure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cell_size_check", "ON")
 }
 
-/// Opens a database for reading only; where not even the log's index can be written, as it stands.
+/// Opens a database read-only; in immutable mode if the index of the write-ahead log cannot be written.
 fn look(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
@@ -409,8 +410,8 @@ fn look(file: &Path) -> rusqlite::Result<Connection> {
             .and_then(|connection| is_blank(&connection).map(|_| connection))
     };
     match open() {
-        // A process died while it made the store, before the log was its journal: nothing was told to it yet. SQLite takes back what is
-        // half written, which a reader may not do.
+        // A process died while creating the store, before the write-ahead log was enabled: nothing has been recorded yet. SQLite has to
+        // roll back the partial write, which a reader cannot do.
         Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == SQLITE_READONLY_ROLLBACK => {
             is_blank(&Connection::open(file)?)?;
             open()

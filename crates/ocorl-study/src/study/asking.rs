@@ -1,12 +1,12 @@
-//! A proposal as the file that leaves for the hardware.
+//! Converts a proposal of the learner to `plan.json`.
 
 use crate::plan_file::{FORMAT, Learning, LegTable, Limits, Named, PlanFile, Rule, VERSION, rows};
 use crate::system::System;
-use ocorl::learn::{Intention, Proposal, Settings, Strategy};
-use ocorl::plant::Leg;
+use ocorl::learn::{PlannedRollout, Proposal, Settings, Strategy};
+use ocorl::plant::Rollout;
 use ocorl::system::Task;
 
-/// The file of a proposal.
+/// The plan file of a proposal.
 pub(super) fn plan_file(
     system: &System,
     settings: &Settings,
@@ -15,9 +15,9 @@ pub(super) fn plan_file(
     learner: Option<Learning>,
 ) -> PlanFile {
     let task = &system.task;
-    let Proposal { episode, legs, plans } = proposal;
+    let Proposal { episode, rollouts, plans } = proposal;
     let tables =
-        legs.iter_mut().zip(plans.iter()).map(|(leg, plan)| table(task, settings, leg, plan.as_ref()));
+        rollouts.iter_mut().zip(plans.iter()).map(|(leg, plan)| table(task, settings, leg, plan.as_ref()));
     PlanFile {
         format: FORMAT.into(),
         version: VERSION,
@@ -37,10 +37,10 @@ pub(super) fn plan_file(
     }
 }
 
-/// Intervals of the table of a control that is not planned.
+/// Number of intervals in the table of an exploratory control.
 const INTERVALS: usize = 200;
 
-fn table(task: &Task, settings: &Settings, leg: &mut Leg, plan: Option<&Intention>) -> LegTable {
+fn table(task: &Task, settings: &Settings, leg: &mut Rollout, plan: Option<&PlannedRollout>) -> LegTable {
     let online = matches!(
         settings.strategy,
         Strategy::RecedingHorizon | Strategy::UncertaintyTrigger | Strategy::Oracle
@@ -66,20 +66,33 @@ fn table(task: &Task, settings: &Settings, leg: &mut Leg, plan: Option<&Intentio
         measure_at,
         rule,
         planned_cost: finite(plan.planned_cost),
-        mean_cost: finite(plan.mean_cost),
+        mean_cost: plan.mean_cost.and_then(finite),
     }
 }
 
-/// A law that no plan gave, at the initial state: its value in the middle of each interval, its slopes by central differences.
-fn excitation(task: &Task, leg: &mut Leg) -> LegTable {
+/// Applies the rate limit to controls that are each held for `length`, starting from the safe control.
+fn slew(task: &Task, length: f64, controls: &mut [Vec<f64>]) {
+    let Some(limit) = &task.rate_limit else { return };
+    let (mut before, mut elapsed) = (task.safe_control.clone(), length.min(limit.period));
+    for control in controls {
+        for ((u, before), rate) in control.iter_mut().zip(&mut before).zip(&limit.max_rate) {
+            *u = u.max(*before - rate * elapsed).min(*before + rate * elapsed);
+            *before = *u;
+        }
+        elapsed = length;
+    }
+}
+
+/// Table of an exploratory control law: its value in the middle of each interval at the initial state, its gains by central differences,
+/// with the rate limit applied.
+fn excitation(task: &Task, leg: &mut Rollout) -> LegTable {
     let (nx, nu, x0) = (task.states.len(), task.controls.len(), leg.initial_state.clone());
     let node = |k: usize| task.horizon * k as f64 / INTERVALS as f64;
     let mut at = |t: f64, x: &[f64]| {
         let mut u = vec![0.0; nu];
-        // Where the law fails the safe control stands in.
-        match leg.policy.prepare(t, x) {
-            Ok(_) => leg.policy.control(t, x, &mut u),
-            Err(_) => u.copy_from_slice(&task.safe_control),
+        // If the law fails, the safe control replaces it.
+        if leg.policy.requested(t, x, &mut u).is_err() {
+            u.copy_from_slice(&task.safe_control);
         }
         u
     };
@@ -102,6 +115,7 @@ fn excitation(task: &Task, leg: &mut Leg) -> LegTable {
         }
         gains.push(gain);
     }
+    slew(task, node(1), &mut controls);
     LegTable {
         start: leg.start,
         initial_state: x0.clone(),

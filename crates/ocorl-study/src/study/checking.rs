@@ -1,4 +1,4 @@
-//! A study looked at closely: tables against events, measurements against the model, and what can be saved of a damaged one.
+//! Consistency checks of a study: derived tables against events, measurements against the model; recovery of a damaged study.
 
 use super::event::Event;
 use super::{FORM, Study, StudyError, tables};
@@ -9,36 +9,36 @@ use ocorl::model::{Posterior, Query};
 use rusqlite::Connection;
 use std::path::Path;
 
-/// How many measurements are far from the model that asked for them.
+/// Count of measurements far from the prediction of the model that planned them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strange {
-    /// So many are more than six standard deviations away.
+    /// Number of measurements more than six standard deviations away.
     pub far: usize,
-    /// Of so many.
+    /// Number of measurements checked.
     pub of: usize,
 }
 
 impl Strange {
-    /// A warning, if there is reason for one.
+    /// A warning, if too many measurements are far away.
     pub fn warning(&self) -> Option<String> {
         let (far, of) = (self.far, self.of);
-        let text =
-            || format!("{far} of {of} points are more than 6 sigma from the model; are the units right?");
+        let text = || format!("{far} of {of} points have a residual above 6 σ; are the units right?");
         (far > 0).then(text)
     }
 }
 
-/// Farther than this many standard deviations is strange.
+/// Residual in standard deviations above which a measurement counts as far.
 const FAR: f64 = 6.0;
 
-/// Tables that follow from the events, and how each is listed.
+/// Derived tables, and the query that lists each.
 const DERIVED: [(&str, &str); 2] = [
     ("episodes", "SELECT * FROM episodes ORDER BY episode"),
     ("measurements", "SELECT * FROM measurements ORDER BY seq, number"),
 ];
 
 impl Study {
-    /// The measurements of an episode against the model it was planned with; none if there was no model, or the plan does not carry it.
+    /// Compares the measurements of an episode with the model it was planned with; `None` if there was no model, or the plan does not carry
+    /// it.
     pub fn strange(&self, episode: usize) -> Result<Option<Strange>, StudyError> {
         let Some(known) = self.history().episodes.get(episode) else { return Ok(None) };
         let Some(learning) = known.plan.learner.as_ref().filter(|l| l.memory.model.is_some()) else {
@@ -65,7 +65,7 @@ impl Study {
         Ok(Some(Strange { far, of }))
     }
 
-    /// Tables whose contents are not what the events say.
+    /// Names of derived tables whose contents disagree with the events.
     pub fn stale_tables(&self) -> Result<Vec<&'static str>, StudyError> {
         let other = Connection::open_in_memory().map_err(|error| self.unreadable(&error))?;
         let fill = || {
@@ -85,7 +85,7 @@ impl Study {
         Ok(stale)
     }
 
-    /// Makes the tables anew from the events.
+    /// Rebuilds the derived tables from the events.
     pub fn rebuild(&mut self) -> Result<(), StudyError> {
         let events = self.written().map_err(|error| self.unreadable(&error))?;
         self.store.rebuild(|transaction| {
@@ -101,7 +101,7 @@ impl Study {
         self.written()?.iter().try_for_each(|(seq, event)| tables::follow(transaction, *seq, event))
     }
 
-    /// All events with their numbers, once more from the disk.
+    /// All events with their sequence numbers, read from disk.
     fn written(&self) -> rusqlite::Result<Vec<(u64, Event)>> {
         let mut statement =
             self.store().connection().prepare("SELECT seq, kind, payload FROM events ORDER BY seq")?;
@@ -111,7 +111,7 @@ impl Study {
         let mut events = Vec::new();
         for row in rows {
             let (seq, kind, payload) = row?;
-            // They were all read when the study was opened.
+            // All events were readable when the study was opened.
             if let Ok(event) = Event::read(&kind, &payload) {
                 events.push((seq.cast_unsigned(), event));
             }
@@ -119,11 +119,11 @@ impl Study {
         Ok(events)
     }
 
-    /// Every good record of the study in `folder`, in a new one in `out`; `folder` is not touched. Returns how many.
+    /// Copies every valid record of the study in `folder` to a new study in `out`; `folder` is not modified. Returns the number of records.
     pub fn salvage(folder: &Path, out: &Path) -> Result<u64, StudyError> {
         let mut events = Vec::new();
         for record in salvage(folder, FORM)? {
-            // From the first that nobody understands on, nothing is trusted.
+            // Records after the first unreadable one are not trusted.
             let Ok(event) = Event::read(&record.kind, &record.payload) else { break };
             events.push(event);
         }
@@ -135,7 +135,7 @@ impl Study {
                 ),
                 _ => String::new(),
             };
-            store.append(&[event.written()], |transaction, seq| {
+            store.append(&[event.written()?], |transaction, seq| {
                 transaction.execute_batch(&view)?;
                 tables::follow(transaction, seq, event)
             })?;
@@ -144,7 +144,7 @@ impl Study {
     }
 }
 
-/// Every row of a query, as text.
+/// All rows of a query as text.
 fn listed(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(sql)?;
     let columns = statement.column_count();

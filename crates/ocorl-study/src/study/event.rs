@@ -1,54 +1,55 @@
-//! What can happen to a study, as it is written down.
+//! The events of a study and their JSON form.
 
 use crate::plan_file::PlanFile;
 use crate::price::Prices;
+use crate::store::{StoreError, encoded};
 use ocorl::learn::Settings;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// The first event of every study: all that it takes to repeat it.
+/// The first event of every study, with everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Created {
-    /// Version of the program.
+    /// Version of the program that created the study.
     pub version: String,
-    /// Which system.
+    /// Name of the system.
     pub system: String,
-    /// The text of the file that describes it, if there is one.
+    /// Text of the file that describes the system, if there is one.
     pub file: Option<String>,
-    /// How it is learned.
+    /// Settings of the learner.
     pub settings: Settings,
-    /// Everything random is drawn below it.
+    /// Root seed of all random streams.
     pub seed: u64,
-    /// What measuring costs.
+    /// Prices of episodes and measurements.
     pub prices: Prices,
 }
 
-/// An episode was asked for.
+/// Event: an episode was planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proposed {
-    /// Its number.
+    /// Number of the episode.
     pub episode: usize,
-    /// What was answered.
+    /// Plan of the episode.
     pub plan: PlanFile,
 }
 
-/// Measurements came.
+/// Event: measurements were recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Told {
-    /// Of which episode.
+    /// Number of the episode.
     pub episode: usize,
-    /// In order of start and time.
+    /// Measurements, ordered by initial state and time.
     pub rows: Vec<Row>,
-    /// Controls along the way, for whoever learns from states; in order of start and time.
+    /// Controls applied during the run, for models that learn from states alone; ordered by initial state and time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub controls: Vec<Applied>,
-    /// How each run ended, where that was said.
+    /// Reported ends of the rollouts.
     pub ends: Vec<End>,
-    /// Where they came from.
+    /// Source of the measurements, such as a file name.
     pub source: String,
-    /// What was unusual about them.
+    /// Warnings about unusual data.
     pub notes: Vec<String>,
 }
 
@@ -56,36 +57,36 @@ pub struct Told {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Number of the initial state.
+    /// Index of the initial state.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: usize,
-    /// When.
+    /// Time t.
     pub t: f64,
-    /// The state.
+    /// State x.
     pub x: Vec<f64>,
-    /// The control.
+    /// Control u.
     pub u: Vec<f64>,
-    /// The derivative, if it was measured.
+    /// Measured derivative ẋ, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_dot: Option<Vec<f64>>,
-    /// The time it was asked for, if it was.
+    /// Requested measurement time, if the measurement was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_t: Option<f64>,
-    /// In discrete time: how long the transition took whose mean derivative `x_dot` is.
+    /// In discrete time: duration of the transition whose mean derivative `x_dot` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<f64>,
 }
 
-/// A control that was applied.
+/// A control that was applied from a given time on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Applied {
-    /// Number of the initial state.
+    /// Index of the initial state.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: usize,
-    /// From when on.
+    /// Time from which the control was applied.
     pub t: f64,
-    /// The control.
+    /// Control u.
     pub u: Vec<f64>,
 }
 
@@ -94,55 +95,55 @@ fn is_zero(value: &usize) -> bool {
     *value == 0
 }
 
-/// How a run ended, as whoever ran it says.
+/// End of a rollout, as reported by the user or the rig.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// Number of the initial state.
+    /// Index of the initial state.
     pub start: usize,
-    /// C(π, f*).
+    /// Cost C(π, f*) of the rollout.
     pub cost: Option<f64>,
-    /// `completed`, or what happened.
+    /// `completed`, or a description of what happened.
     pub outcome: Option<String>,
 }
 
-/// Old logs came.
+/// Event: measurements from outside the study were imported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Imported {
-    /// In the order of the file.
+    /// Measurements, in the order of the file.
     pub rows: Vec<Row>,
-    /// Where they came from.
+    /// Source of the measurements, such as a file name.
     pub source: String,
 }
 
-/// An episode failed, or is not to be learned from.
+/// Event: an episode failed, or is excluded from learning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marked {
-    /// Which.
+    /// Number of the episode.
     pub episode: usize,
-    /// Why.
+    /// Reason given by the user.
     pub reason: String,
 }
 
-/// An episode is over.
+/// Event: an episode was closed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Closed {
-    /// Which.
+    /// Number of the episode.
     pub episode: usize,
-    /// How.
+    /// How the episode ended.
     pub status: Status,
-    /// How its runs ended, in words.
+    /// Description of how its rollouts ended.
     pub outcome: String,
-    /// C(π, f*), mean over the initial states.
+    /// Cost C(π, f*), mean over the initial states.
     pub cost: Option<f64>,
-    /// Where the cost comes from.
+    /// Origin of the cost value.
     pub cost_from: CostFrom,
-    /// Measurements it gave.
+    /// Number of measurements recorded.
     pub measured: usize,
-    /// Measurements it was asked for.
+    /// Number of measurements requested.
     pub asked: usize,
 }
 
@@ -150,18 +151,18 @@ pub struct Closed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// As asked.
+    /// All requested measurements were recorded.
     Complete,
-    /// With fewer measurements than asked.
+    /// Fewer measurements were recorded than requested.
     Partial,
-    /// It failed; what was measured until then counts.
+    /// The episode failed; measurements taken until then are used.
     Failed,
-    /// It is not learned from.
+    /// The episode is excluded from learning.
     Discarded,
 }
 
 impl Status {
-    /// As written in the database.
+    /// Name in the database.
     pub fn name(self) -> &'static str {
         match self {
             Status::Complete => "complete",
@@ -172,20 +173,20 @@ impl Status {
     }
 }
 
-/// Where a cost comes from.
+/// Origin of a cost value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostFrom {
-    /// Whoever ran it said so.
+    /// The cost was reported with the measurements.
     Reported,
-    /// From the measured states and controls, on straight lines between them.
+    /// The cost was integrated over the measured states and controls, interpolated linearly.
     Estimated,
-    /// It is not known.
+    /// The cost is not known.
     Unknown,
 }
 
 impl CostFrom {
-    /// As written in the database.
+    /// Name in the database.
     pub fn name(self) -> &'static str {
         match self {
             CostFrom::Reported => "reported",
@@ -195,49 +196,49 @@ impl CostFrom {
     }
 }
 
-/// Something that happened to a study.
+/// An event of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// It began.
+    /// The study was created.
     Created(Box<Created>),
-    /// An episode was asked for.
+    /// An episode was planned.
     Proposed(Box<Proposed>),
-    /// Measurements came.
+    /// Measurements were recorded.
     Told(Told),
     /// All measurements of an episode were replaced.
     Corrected(Told),
-    /// Old logs came.
+    /// Measurements from outside the study were imported.
     Imported(Imported),
     /// An episode failed.
     Failed(Marked),
-    /// An episode is not to be learned from.
+    /// An episode was excluded from learning.
     Discarded(Marked),
-    /// An episode is over.
+    /// An episode was closed.
     Closed(Closed),
-    /// Somebody wrote something down.
+    /// A note of the user.
     Note(String),
 }
 
 impl Event {
-    /// Kind and payload, as the store has them.
-    pub(super) fn written(&self) -> (&'static str, String) {
-        fn json(value: &impl Serialize) -> String {
-            serde_json::to_string(value).unwrap_or_default()
+    /// Kind and JSON payload for the store.
+    pub(super) fn written(&self) -> Result<(&'static str, String), StoreError> {
+        fn json(value: &impl Serialize) -> Result<String, StoreError> {
+            encoded("an event of the study", value)
         }
-        match self {
-            Event::Created(e) => ("created", json(e)),
-            Event::Proposed(e) => ("proposed", json(e)),
-            Event::Told(e) => ("told", json(e)),
-            Event::Corrected(e) => ("corrected", json(e)),
-            Event::Imported(e) => ("imported", json(e)),
-            Event::Failed(e) => ("failed", json(e)),
-            Event::Discarded(e) => ("discarded", json(e)),
-            Event::Closed(e) => ("episode_closed", json(e)),
-            Event::Note(text) => ("note", json(text)),
-        }
+        Ok(match self {
+            Event::Created(e) => ("created", json(e)?),
+            Event::Proposed(e) => ("proposed", json(e)?),
+            Event::Told(e) => ("told", json(e)?),
+            Event::Corrected(e) => ("corrected", json(e)?),
+            Event::Imported(e) => ("imported", json(e)?),
+            Event::Failed(e) => ("failed", json(e)?),
+            Event::Discarded(e) => ("discarded", json(e)?),
+            Event::Closed(e) => ("episode_closed", json(e)?),
+            Event::Note(text) => ("note", json(text)?),
+        })
     }
 
-    /// An event as it was written.
+    /// Parses an event from its kind and payload.
     pub(super) fn read(kind: &str, payload: &str) -> Result<Self, String> {
         fn parse<T: DeserializeOwned>(payload: &str) -> Result<T, String> {
             serde_json::from_str(payload).map_err(|error| format!("its contents cannot be read: {error}"))

@@ -1,73 +1,73 @@
-//! What follows from the events of a study: which episodes there are, what is pending, what is learned from.
+//! State of a study, folded from its events: episodes, the pending episode, data used for learning.
 
 use super::event::{Closed, Created, End, Event, Imported, Row, Status, Told};
 use crate::plan_file::PlanFile;
 use std::sync::Arc;
 
-/// A study as its events tell it.
+/// The folded events of a study.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// How it began; none only while a study is being made.
+    /// The creation event; `None` only while a study is being created.
     pub created: Option<Box<Created>>,
     /// All episodes, in order.
     pub episodes: Vec<EpisodeHistory>,
-    /// What was imported, and before which episode.
+    /// Imported measurements, each with the number of the episode before which they were imported.
     pub imports: Vec<(usize, Imported)>,
-    /// What somebody wrote down.
+    /// Notes of the user.
     pub notes: Vec<String>,
-    /// Events since the last proposal that change what was learned from before it.
+    /// Whether events since the last proposal changed data that were learned from before it.
     pub rewritten: bool,
 }
 
-/// One episode as far as it went.
+/// The recorded state of one episode.
 #[derive(Clone, Debug)]
 pub struct EpisodeHistory {
-    /// Its number.
+    /// Number of the episode.
     pub episode: usize,
-    /// What was asked.
+    /// Plan of the episode.
     pub plan: Arc<PlanFile>,
-    /// What was measured, in order of start and time.
+    /// Measurements, ordered by initial state and time.
     pub rows: Vec<Row>,
-    /// What was said of its end.
+    /// The recording events of the episode.
     pub told: Vec<Told>,
-    /// Why it failed or is not learned from.
+    /// Reason why it failed or was excluded from learning.
     pub reason: Option<String>,
-    /// Its end.
+    /// The closing event; `None` while the episode is pending.
     pub closed: Option<Closed>,
 }
 
 impl EpisodeHistory {
-    /// Takes in more measurements.
+    /// Adds measurements.
     pub(super) fn add(&mut self, told: Told) {
         self.rows.extend(told.rows.iter().cloned());
         sort(&mut self.rows);
         self.told.push(told);
     }
 
-    /// Takes in measurements that stand for all that was told before.
+    /// Replaces all measurements recorded before.
     pub(super) fn replace(&mut self, told: Told) {
         self.rows.clone_from(&told.rows);
         self.told = vec![told];
     }
 
-    /// What was said of the ends of its runs.
+    /// Reported ends of its rollouts.
     pub(super) fn ends(&self) -> impl DoubleEndedIterator<Item = &End> {
         self.told.iter().flat_map(|told| &told.ends)
     }
 
-    /// Whether all of this was said of the ends of its runs before.
+    /// Whether all of `ends` have been reported before.
     pub(super) fn has_said(&self, ends: &[End]) -> bool {
         ends.iter().all(|end| self.ends().any(|other| other == end))
     }
 
-    /// Whether its measurements are learned from.
+    /// Whether the measurements are used for learning.
     pub fn is_used(&self) -> bool {
         self.closed.as_ref().is_some_and(|closed| closed.status != Status::Discarded)
     }
 }
 
 impl History {
-    /// Takes in the next event.
+    /// Applies the next event.
     pub(super) fn take(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Created(created) => {
@@ -119,24 +119,24 @@ impl History {
         self.episodes.get_mut(episode).ok_or_else(|| format!("there is no episode {episode}"))
     }
 
-    /// The episode that was asked for and is not over.
+    /// The pending episode: planned and not closed.
     pub fn pending(&self) -> Option<&EpisodeHistory> {
         self.episodes.last().filter(|e| e.closed.is_none())
     }
 
-    /// Number of the episode that is asked for next (or pending).
+    /// Number of the pending episode, or of the next one to be planned.
     pub fn next(&self) -> usize {
         self.episodes.len() - usize::from(self.pending().is_some())
     }
 
-    /// Measurements that are learned from.
+    /// Number of measurements used for learning.
     pub fn measurements(&self) -> usize {
         let told: usize = self.episodes.iter().filter(|e| e.is_used()).map(|e| e.rows.len()).sum();
         told + self.imports.iter().map(|(_, i)| i.rows.len()).sum::<usize>()
     }
 }
 
-/// In order of start and time.
+/// Sorts measurements by initial state and time.
 pub(super) fn sort(rows: &mut [Row]) {
     rows.sort_by(|a, b| a.start.cmp(&b.start).then(a.t.total_cmp(&b.t)));
 }

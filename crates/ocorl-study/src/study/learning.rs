@@ -1,19 +1,19 @@
-//! The learner of a study, made again from its events.
+//! Restores the learner of a study from its events.
 
 use super::event::{Created, Event, Row, Status};
 use super::history::EpisodeHistory;
 use super::{Study, StudyError};
-use crate::plan_file::{Learning, PlanFile};
+use crate::plan_file::Learning;
 use crate::system::System;
 use ocorl::event::Observer;
-use ocorl::learn::{LearnError, Learner, Proposal};
+use ocorl::learn::{LearnError, Learner};
 use ocorl::linalg::Blocks;
 use ocorl::measurements::Measurements;
-use ocorl::plant::{Executed, Reading};
+use ocorl::plant::{Reading, RolloutResult};
 use ocorl::random::Stream;
 use ocorl::simulate::{Outcome, Trajectory};
 
-/// A learner that knows nothing yet.
+/// A learner without data.
 pub(super) fn new_learner(system: &System, created: &Created) -> Result<Learner, LearnError> {
     fresh(system, &created.settings, created.seed)
 }
@@ -29,24 +29,16 @@ fn fresh(system: &System, settings: &ocorl::learn::Settings, seed: u64) -> Resul
     )
 }
 
-/// The learner that made a plan.
+/// Restores the learner that made a plan.
 pub fn learner_of(system: &System, learning: &Learning) -> Result<Learner, LearnError> {
     let mut learner = fresh(system, &learning.settings, learning.seed)?;
-    learner.recall(learning.memory.clone())?;
+    learner.restore(learning.memory.clone())?;
     Ok(learner)
 }
 
-/// The runs of a plan as the learner that made it would make them: its policies, its schedules. None if the plan does not say who made it.
-pub fn legs(system: &System, plan: &PlanFile) -> Result<Option<Proposal>, LearnError> {
-    plan.learner
-        .as_ref()
-        .map(|learning| learner_of(system, learning).map(|learner| learner.proposal()))
-        .transpose()
-}
-
 impl Study {
-    /// What has been learned, made again from the events if need be: from what was written down with the last proposal, or, if something that
-    /// was learned from before it has changed since, from the beginning.
+    /// The learner with all recorded data. It is restored from the checkpoint of the last proposal or, if data that were learned from
+    /// before it have changed since, rebuilt from the first event.
     pub fn learner(&mut self) -> Result<&mut Learner, StudyError> {
         if self.learner.is_none() {
             let learner = match self.since_last_proposal()? {
@@ -72,7 +64,7 @@ impl Study {
         Ok(Some(learner))
     }
 
-    /// Everything once more, in order.
+    /// A learner rebuilt from all events in order.
     pub fn learned_anew(&self, observer: &mut dyn Observer) -> Result<Learner, StudyError> {
         let history = self.history();
         let mut learner = new_learner(self.system(), self.created())?;
@@ -87,20 +79,20 @@ impl Study {
         for episode in &history.episodes {
             import(&mut learner, episode.episode, observer)?;
             if let Some(learning) = &episode.plan.learner {
-                learner.recall_plans(&learning.memory)?;
+                learner.restore_plans(&learning.memory)?;
             }
             if episode.closed.is_some() {
                 learner.observe(&executed_of(episode), observer);
             } else if let Some(learning) = &episode.plan.learner {
-                // Pending: it follows what was proposed.
-                learner.recall(learning.memory.clone())?;
+                // The episode is pending: continue from the checkpoint of its proposal.
+                learner.restore(learning.memory.clone())?;
             }
         }
         import(&mut learner, usize::MAX, observer)?;
         Ok(learner)
     }
 
-    /// What no episode gave, as data.
+    /// Imported rows as measurements for the model.
     fn measurements(&self, rows: &[Row]) -> Result<Measurements, StudyError> {
         let task = &self.system().task;
         let mut data = Measurements::new(self.created().settings.model_dims(task));
@@ -113,19 +105,19 @@ impl Study {
         Ok(data)
     }
 
-    /// A learner that knows nothing yet.
+    /// A learner without data.
     pub fn new_learner(&self) -> Result<Learner, StudyError> {
         Ok(new_learner(self.system(), self.created())?)
     }
 
-    /// Takes over a learner that has gone through all episodes that are over, in order.
+    /// Takes over a learner that has processed all completed episodes in order.
     pub(crate) fn adopt(&mut self, learner: Learner) {
         self.learner = self.history.pending().is_none().then_some(learner);
     }
 
-    /// Lets somebody watch what is learned from what `act` tells.
+    /// Runs `act` and lets `observer` receive the events of the learning it causes.
     pub fn watched_by<T>(&mut self, observer: &mut dyn Observer, act: impl FnOnce(&mut Study) -> T) -> T {
-        // Learning waits until `act` has told everything, and is done here, where it can be watched.
+        // Learning is deferred until `act` has recorded everything, and is then done here with the observer.
         self.deferred = Some(Vec::new());
         let done = act(self);
         for episode in self.deferred.take().unwrap_or_default() {
@@ -136,7 +128,7 @@ impl Study {
         done
     }
 
-    /// Lets the learner, if there is one, know what has happened.
+    /// Updates the learner, if it is loaded, with new events.
     pub(super) fn learn_from(&mut self, events: &[Event]) {
         if self.history.rewritten {
             self.learner = None;
@@ -153,30 +145,25 @@ impl Study {
     }
 }
 
-/// What an episode gave, leg after leg; nothing if it is not learned from.
-pub fn executed_of(episode: &EpisodeHistory) -> Vec<Executed> {
-    let leg = |start: usize| {
-        let end = episode.ends().rev().find(|end| end.start == start);
-        let failed = episode.closed.as_ref().filter(|closed| closed.status == Status::Failed);
-        let outcome = match end.and_then(|end| end.outcome.as_deref()).or(failed.map(|c| c.outcome.as_str()))
-        {
-            None | Some("completed") => Outcome::Completed,
-            Some(other) => Outcome::Reported { what: other.into() },
-        };
-        let mine = episode.rows.iter().filter(|row| row.start == start && episode.is_used());
-        Executed {
-            outcome,
-            cost: end.and_then(|end| end.cost).unwrap_or(f64::NAN),
-            readings: mine.map(reading).collect(),
-            synchronizations: Vec::new(),
-            trajectory: applied(episode, start),
-            jumps: Trajectory::default(),
-        }
-    };
-    episode.plan.legs.iter().map(|table| leg(table.start)).collect()
+/// Results of all rollouts of an episode; empty if it is excluded from learning.
+pub fn executed_of(episode: &EpisodeHistory) -> Vec<RolloutResult> {
+    let used = episode.is_used();
+    episode.plan.legs.iter().map(|table| rollout_result(episode, table.start, used)).collect()
 }
 
-/// The controls of a leg as they were told; its states are not known.
+/// Result of the rollout from initial state `start`; without its readings unless they are `used`.
+pub(super) fn rollout_result(episode: &EpisodeHistory, start: usize, used: bool) -> RolloutResult {
+    let end = episode.ends().rev().find(|end| end.start == start);
+    let failed = episode.closed.as_ref().filter(|closed| closed.status == Status::Failed);
+    let reported = end.and_then(|end| end.outcome.as_deref()).or(failed.map(|c| c.outcome.as_str()));
+    let outcome = reported.map_or(Outcome::Completed, Outcome::from);
+    let mine = episode.rows.iter().filter(|row| row.start == start && used);
+    let cost = end.and_then(|end| end.cost).unwrap_or(f64::NAN);
+    let trajectory = applied(episode, start);
+    RolloutResult { trajectory, ..RolloutResult::measured(mine.map(reading).collect(), outcome, cost) }
+}
+
+/// The recorded controls of a leg; its states are not known.
 fn applied(episode: &EpisodeHistory, start: usize) -> Trajectory {
     let mut trajectory = Trajectory::default();
     for control in episode.told.iter().flat_map(|told| &told.controls).filter(|c| c.start == start) {

@@ -1,5 +1,5 @@
-//! A study: a learner with a memory that survives anything. Ask for the next episode, run it, tell what was measured; today, tomorrow, from
-//! another process.
+//! A study: a persistent learner with the ask/tell interface. Ask for the next episode, execute it, record the measurements; each step may
+//! happen in another process and at another time.
 //!
 //! ```no_run
 //! use ocorl_study::study::{Study, Telling};
@@ -9,7 +9,7 @@
 //! let system = System::find("pendulum")?;
 //! let mut study = Study::create(Path::new("lab"), &system, system.settings.clone(), 0, Prices::default())?;
 //! while let Some(plan) = study.ask(&mut ())? {            // the same plan again after a crash
-//!     std::fs::write("plan.json", plan.text())?;          // … run it …
+//!     std::fs::write("plan.json", plan.text()?)?;         // … run it …
 //!     let measured = Measured::load(Path::new("measured.csv"), &study.columns())?;
 //!     study.tell(None, measured, "measured.csv", Telling::Whole)?;
 //! }
@@ -18,19 +18,21 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `event` | what can happen, as it is written down |
-//! | `history` | what follows from that |
-//! | `tables` | the same as tables of the database |
-//! | `asking` | a proposal as a file |
-//! | `telling` | what is told, looked at before it is kept |
-//! | `checking` | tables against events, measurements against the model, what can be saved of a damaged study |
-//! | `learning` | the learner made again |
-//! | `status` | what a study knows, and what to do next |
+//! | `event` | the events and their JSON form |
+//! | `history` | the state folded from the events |
+//! | `tables` | that state as tables of the database |
+//! | `asking` | a proposal as `plan.json` |
+//! | `telling` | validation of measurements before they are recorded |
+//! | `checking` | consistency checks and recovery of a damaged study |
+//! | `learning` | restores the learner |
+//! | `journal` | the study as the journal of an episode loop |
+//! | `status` | overview, and the value of the next episode |
 
 mod asking;
 mod checking;
 mod event;
 mod history;
+mod journal;
 mod learning;
 mod status;
 mod tables;
@@ -41,67 +43,68 @@ pub use event::{
     Applied, Closed, CostFrom, Created, End, Event, Imported, Marked, Proposed, Row, Status, Told,
 };
 pub use history::{EpisodeHistory, History};
-pub use learning::{executed_of, learner_of, legs};
+pub use journal::{PendingPlan, StudyJournal};
+pub use learning::{executed_of, learner_of};
 pub use status::{Moments, NextWorth, Overview, Verdict};
 pub use tables::FORM;
-pub use telling::Against;
+pub use telling::Punctuality;
 
 use crate::measured::{Columns, Measured};
-use crate::mistake::Mistake;
 use crate::plan_file::{Learning, PlanFile};
 use crate::price::Prices;
 use crate::store::{Access, Record, Store, StoreError};
 use crate::system::System;
+use crate::user_error::{Hint, UserError};
 use ocorl::event::Observer;
 use ocorl::learn::{LearnError, Learner, Proposal, Settings, Time};
 use ocorl::model::ModelError;
-use ocorl::system::Benchmark;
+use ocorl::system::KnownSystem;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Why a study does not do what it is asked. Nothing was changed, unless it says so.
+/// Reason why a study rejects a request. Nothing was changed unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StudyError {
-    /// The store.
+    /// Error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was asked or told.
+    /// The request or the measurements are invalid.
     #[error(transparent)]
-    Refused(#[from] Mistake),
-    /// The learner.
+    Refused(#[from] UserError),
+    /// Error of the learner.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// The model, from data that were imported.
+    /// Error of the model on imported data.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-/// What a `tell` does beside keeping the measurements.
+/// Effect of recording measurements on the episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Telling {
-    /// The episode is over.
+    /// The episode is closed.
     Whole,
-    /// More will come.
+    /// The episode stays open: more measurements will follow.
     More,
-    /// What was told of the episode before is replaced.
+    /// The measurements replace those recorded for the episode before.
     Correct,
 }
 
-/// What became of a `tell`.
+/// Result of recording measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Receipt {
-    /// Of which episode.
+    /// Number of the episode.
     pub episode: usize,
-    /// Measurements that are new.
+    /// Number of new measurements.
     pub stored: usize,
-    /// Measurements that were told before.
+    /// Number of measurements that were recorded before.
     pub known: usize,
-    /// What became of what was asked.
-    pub against: Against,
-    /// The end of the episode, if it is over.
+    /// Comparison with the requested measurement times.
+    pub against: Punctuality,
+    /// The closing event, if the episode is closed.
     pub closed: Option<Closed>,
-    /// What was unusual.
+    /// Warnings about unusual data.
     pub notes: Vec<String>,
 }
 
@@ -110,16 +113,16 @@ pub struct Study {
     store: Store,
     history: History,
     system: System,
-    /// What has been learned; none until somebody needs it.
+    /// The learner; `None` until it is first needed.
     learner: Option<Learner>,
-    /// Episodes there will be.
+    /// Total number of episodes.
     episodes: usize,
-    /// Episodes that are over and not learned from yet, because somebody wants to watch that.
+    /// Completed episodes whose learning is deferred until it can be observed.
     deferred: Option<Vec<usize>>,
 }
 
 impl Study {
-    /// Begins a study in `folder`.
+    /// Creates a study in `folder`.
     pub fn create(
         folder: &Path,
         system: &System,
@@ -127,8 +130,8 @@ impl Study {
         seed: u64,
         prices: Prices,
     ) -> Result<Self, StudyError> {
-        if let Some(cause) = prices.mistake() {
-            return Err(Mistake::new(cause).into());
+        if let Some(cause) = prices.error() {
+            return Err(UserError::new(cause).into());
         }
         let created = Created {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -138,26 +141,26 @@ impl Study {
             seed,
             prices,
         };
-        // Finds out whether learning can begin at all.
+        // Validates that learning can start with these settings.
         learning::new_learner(system, &created)?;
         let event = Event::Created(Box::new(created));
         let view = tables::named_view(&system.task);
-        let store = Store::create_with(folder, FORM, &[event.written()], |transaction, _| {
+        let store = Store::create_with(folder, FORM, &[event.written()?], |transaction, _| {
             transaction.execute_batch(&view)
         })?;
         let mut history = History::default();
-        history.take(event).map_err(Mistake::new)?;
+        history.take(event).map_err(UserError::new)?;
         Ok(Study::of(store, history, system.clone()))
     }
 
-    /// Opens the study in `folder`, to look or to go on.
+    /// Opens the study in `folder`, for reading or for continuing it.
     pub fn open(folder: &Path, access: Access) -> Result<Self, StudyError> {
         let mut history = History::default();
         let take =
             |record: Record| Event::read(&record.kind, &record.payload).and_then(|event| history.take(event));
         let store = Store::open(folder, FORM, access, take)?;
         let Some(created) = &history.created else {
-            // A process died between making the file and writing the first event.
+            // A process died between creating the file and writing the first event.
             return Err(StoreError::Missing { what: FORM.name, folder: folder.into() }.into());
         };
         let system = System::restore(&created.system, created.file.as_deref())?;
@@ -169,22 +172,22 @@ impl Study {
         Study { store, history, system, learner: None, episodes, deferred: None }
     }
 
-    /// Asks for this many episodes in all, instead of as many as it began with.
+    /// Sets the total number of episodes, instead of the number in the settings.
     #[must_use]
     pub fn until(mut self, episodes: usize) -> Self {
         self.episodes = episodes;
         self
     }
 
-    /// With equations that no file of it tells: those of a plant that somebody else simulates. Nothing is learned from them.
+    /// Adds the true dynamics of an externally simulated plant, for evaluation only. Nothing is learned from them.
     #[must_use]
-    pub fn with_truth(mut self, truth: Option<Benchmark>) -> Self {
+    pub fn with_truth(mut self, truth: Option<KnownSystem>) -> Self {
         self.system.truth = truth;
         self
     }
 
-    /// Opens the study in `folder` to go on, or begins it. One that is there must be of the same system, settings and seed; the number of
-    /// episodes may be another.
+    /// Opens the study in `folder` for continuing it, or creates it. An existing study must have the same system, settings and seed; the
+    /// number of episodes may differ.
     pub fn open_or_create(
         folder: &Path,
         system: &System,
@@ -207,7 +210,7 @@ impl Study {
                     return Ok(study.until(settings.episodes));
                 }
                 let name = folder.display();
-                Err(Mistake::new(format!(
+                Err(UserError::new(format!(
                     "'{name}' holds a study of another system, other settings or another seed"
                 ))
                 .detail("there", format!("{}, seed {}", created.system, created.seed))
@@ -218,22 +221,22 @@ impl Study {
         }
     }
 
-    /// Episodes there will be.
+    /// Total number of episodes.
     pub fn episodes(&self) -> usize {
         self.episodes
     }
 
-    /// All events, folded.
+    /// The state folded from all events.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// How it began.
+    /// The creation event.
     pub fn created(&self) -> &Created {
         self.history.created.as_deref().expect("a study has begun")
     }
 
-    /// What is learned.
+    /// The system of the study.
     pub fn system(&self) -> &System {
         &self.system
     }
@@ -243,17 +246,17 @@ impl Study {
         &self.store
     }
 
-    /// What SQLite says, as an error of the store.
+    /// Converts an SQLite error to an error of the store.
     fn unreadable(&self, error: &rusqlite::Error) -> StudyError {
         StoreError::sqlite(FORM.name, self.store.file(), error, self.store.head().0).into()
     }
 
-    /// The names in files of measurements.
+    /// Column names of measurement files.
     pub fn columns(&self) -> Columns {
         Columns::of(&self.system.task)
     }
 
-    /// The next episode: the pending one, to the byte, or a new one. None when the study is over.
+    /// The plan of the pending episode, byte for byte, or of a new one. `None` when the study is finished.
     pub fn ask(&mut self, observer: &mut dyn Observer) -> Result<Option<Arc<PlanFile>>, StudyError> {
         if let Some(pending) = self.history.pending() {
             return Ok(Some(pending.plan.clone()));
@@ -267,7 +270,7 @@ impl Study {
         let learner = self.learner.as_mut().expect("the learner was just made");
         let mut proposal = learner.propose(observer);
         let small = learner.data().len() <= created.settings.model.exact_limit;
-        let memory = learner.memory().filter(|_| small);
+        let memory = learner.checkpoint().filter(|_| small);
         let learning = memory.map(|memory| Learning {
             file: created.file.clone(),
             settings: created.settings.clone(),
@@ -280,7 +283,7 @@ impl Study {
         Ok(self.history.pending().map(|pending| pending.plan.clone()))
     }
 
-    /// The pending episode, to be run here; asked for first if need be.
+    /// The pending episode as a proposal, to be executed in this process; planned first if there is none.
     pub fn proposal(&mut self, observer: &mut dyn Observer) -> Result<Option<Proposal>, StudyError> {
         if self.ask(observer)?.is_none() {
             return Ok(None);
@@ -288,7 +291,7 @@ impl Study {
         Ok(Some(self.learner()?.proposal()))
     }
 
-    /// Keeps what was measured. When this returns, it is on disk.
+    /// Records measurements. When this returns, they are on disk.
     pub fn tell(
         &mut self,
         episode: Option<usize>,
@@ -331,12 +334,12 @@ impl Study {
             after.add(told.clone());
         }
         if after.rows.is_empty() {
-            return Err(Mistake::new("there is no measurement in it")
+            return Err(UserError::new("there is no measurement in it")
                 .detail("note", "nothing was stored")
-                .hint(format!("an episode that gave nothing: ocorl study fail {}", self.folder()))
+                .hint(Hint::MarkFailed { study: self.folder() })
                 .into());
         }
-        // Times are matched over all that is known of the episode, so that two halves count as one whole.
+        // Measurement times are matched over all data of the episode, so that two partial recordings count as one.
         let against = telling::match_asked(&known.plan, &mut after.rows);
         let closed = (how != Telling::More || known.closed.is_some()).then(|| {
             let status = if against.missed > 0 { Status::Partial } else { Status::Complete };
@@ -348,16 +351,13 @@ impl Study {
         Ok(Receipt { episode, stored, known: again, against, closed, notes })
     }
 
-    /// Which episode a `tell` is about.
+    /// The episode that a recording request refers to.
     fn told_episode(&self, episode: Option<usize>, how: Telling) -> Result<usize, StudyError> {
         let pending = self.history.pending().map(|p| p.episode);
         let Some(episode) = episode.or(pending) else {
-            return Err(Mistake::new("no episode is pending")
+            return Err(UserError::new("no episode is pending")
                 .detail("note", "nothing was stored")
-                .hint(format!(
-                    "ask for one: ocorl study ask {0}; or for old logs: ocorl study import {0} FILE",
-                    self.folder()
-                ))
+                .hint(Hint::AskOrImport { study: self.folder() })
                 .into());
         };
         let Some(known) = self.history.episodes.get(episode) else {
@@ -371,17 +371,17 @@ impl Study {
         Ok(episode)
     }
 
-    /// Measurements must be of what is learned.
+    /// Checks that measurements contain what the model learns from.
     fn fit(&self, rows: &[Row]) -> Result<(), StudyError> {
-        // From states alone nothing is learned in discrete time.
+        // In discrete time the model cannot learn from states alone.
         let needed = self.created().settings.time == Time::Discrete;
         Study::has_derivatives(if needed { rows } else { &[] })
     }
 
-    /// Every measurement has a derivative.
+    /// Checks that every measurement has a derivative.
     fn has_derivatives(rows: &[Row]) -> Result<(), StudyError> {
         match rows.iter().find(|row| row.x_dot.is_none()) {
-            Some(row) => Err(Mistake::new(format!("the measurement at t = {} has no derivative", row.t))
+            Some(row) => Err(UserError::new(format!("the measurement at t = {} has no derivative", row.t))
                 .detail("note", "nothing was stored")
                 .hint("give the columns that end in _dot")
                 .into()),
@@ -389,7 +389,7 @@ impl Study {
         }
     }
 
-    /// The end of an episode.
+    /// The closing event of an episode.
     fn closing(&self, episode: &EpisodeHistory, status: Status) -> Closed {
         let (mut costs, mut from, mut outcomes) = (Vec::new(), CostFrom::Reported, Vec::new());
         for leg in &episode.plan.legs {
@@ -420,7 +420,7 @@ impl Study {
         }
     }
 
-    /// The pending episode failed; what was measured until then counts.
+    /// Marks the pending episode as failed; measurements taken until then are used.
     pub fn fail(&mut self, episode: Option<usize>, reason: &str) -> Result<Closed, StudyError> {
         let pending = self.history.pending().map(|p| p.episode);
         if let Some(pending) = pending.filter(|p| episode.is_none_or(|e| e == *p)) {
@@ -428,21 +428,19 @@ impl Study {
         }
         match episode {
             Some(episode) if episode < self.history.episodes.len() => {
-                Err(Mistake::new(format!("episode {episode} is over already"))
-                    .hint("one that is not to be learned from: ocorl study discard")
-                    .into())
+                Err(UserError::new(format!("episode {episode} is over already")).hint(Hint::Discard).into())
             }
             Some(episode) => Err(refused(format!("there is no episode {episode}"))),
             None => Err(refused("no episode is pending".into())),
         }
     }
 
-    /// An episode, over or not, is not to be learned from.
+    /// Excludes an episode, completed or not, from learning.
     pub fn discard(&mut self, episode: usize, reason: &str) -> Result<Closed, StudyError> {
         match self.history.episodes.get(episode) {
             None => Err(refused(format!("there is no episode {episode}"))),
             Some(known) => match &known.closed {
-                // Twice is harmless.
+                // Discarding twice has no further effect.
                 Some(closed) if closed.status == Status::Discarded => Ok(closed.clone()),
                 _ => self.mark(episode, reason, Event::Discarded, Status::Discarded),
             },
@@ -463,11 +461,11 @@ impl Study {
         Ok(closed)
     }
 
-    /// Learns from measurements that no episode of this study gave. Returns how many were new.
+    /// Learns from measurements that were not taken in an episode of this study. Returns the number of new ones.
     pub fn import(&mut self, measured: Measured, source: &str) -> Result<usize, StudyError> {
         let task = self.system.task.clone();
         let mut rows = measured.rows;
-        // Old logs have times of their own.
+        // Imported logs have their own time axis.
         let times: Vec<f64> = rows.iter().map(|row| row.t).collect();
         for row in &mut rows {
             (row.start, row.asked_t) = (0, None);
@@ -476,9 +474,9 @@ impl Study {
             }
         }
         for (i, row) in rows.iter_mut().enumerate() {
-            telling::checked(&task, 1, vec![row.clone()]).map_err(|mistake| Mistake {
-                message: mistake.message.replace("1 of 1", &format!("{} of {}", i + 1, times.len())),
-                ..mistake
+            telling::checked(&task, 1, vec![row.clone()]).map_err(|error| UserError {
+                message: error.message.replace("1 of 1", &format!("{} of {}", i + 1, times.len())),
+                ..error
             })?;
             row.t = times[i];
         }
@@ -493,30 +491,31 @@ impl Study {
         Ok(count)
     }
 
-    /// Writes something down.
+    /// Records a note.
     pub fn note(&mut self, text: &str) -> Result<(), StudyError> {
         self.keep(&[Event::Note(text.into())])
     }
 
-    /// Writes events, then takes them in: memory never knows more than the disk.
+    /// Writes events to disk first, then applies them in memory, so that memory is never ahead of the disk.
     fn keep(&mut self, events: &[Event]) -> Result<(), StudyError> {
-        let written: Vec<(&'static str, String)> = events.iter().map(Event::written).collect();
+        let written: Vec<(&'static str, String)> =
+            events.iter().map(Event::written).collect::<Result<_, _>>()?;
         self.store.append(&written, |transaction, first| {
             (first..).zip(events).try_for_each(|(seq, event)| tables::follow(transaction, seq, event))
         })?;
         for event in events {
-            self.history.take(event.clone()).map_err(Mistake::new)?;
+            self.history.take(event.clone()).map_err(UserError::new)?;
         }
         self.learn_from(events);
         Ok(())
     }
 
-    /// A short name for messages.
+    /// Folder of the study, for messages.
     fn folder(&self) -> String {
         self.store.folder().display().to_string()
     }
 
-    /// Name of the folder and the beginning of the first checksum: tells studies apart, and is the same wherever it is made.
+    /// Identifier of the study: name of the folder and the beginning of the first checksum.
     fn name(&self) -> String {
         let first =
             self.store
@@ -526,7 +525,7 @@ impl Study {
     }
 }
 
-/// The same once more is harmless; anything else comes too late.
+/// Recording identical measurements again is accepted; other measurements for a closed episode are rejected.
 fn told_again(
     known: &EpisodeHistory,
     new: &[Row],
@@ -535,12 +534,12 @@ fn told_again(
     notes: Vec<String>,
 ) -> Result<Receipt, StudyError> {
     if !new.is_empty() || !known.has_said(ends) {
-        return Err(Mistake::new(format!(
-            "episode {} is over, and this is not what was told of it",
+        return Err(UserError::new(format!(
+            "episode {} is over, and this is not what was recorded for it",
             known.episode
         ))
         .detail("note", "nothing was stored")
-        .hint("to replace what was told: ocorl study tell --correct")
+        .hint(Hint::Correct)
         .into());
     }
     let against = telling::match_asked(&known.plan, &mut known.rows.clone());
@@ -549,5 +548,5 @@ fn told_again(
 }
 
 fn refused(message: String) -> StudyError {
-    Mistake::new(message).detail("note", "nothing was stored").into()
+    UserError::new(message).detail("note", "nothing was stored").into()
 }

@@ -1,49 +1,49 @@
-//! What a study knows, and what to do next.
+//! Overview of a study, and the value of its next episode.
 
 use super::{Status, Study, StudyError};
 use ocorl::learn::Time;
 use ocorl::theory::worth;
 use serde::Serialize;
 
-/// Why nothing more is asked for.
+/// Reason why no further episode is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// All episodes were run.
+    /// All episodes have been executed.
     EpisodesUsed,
-    /// The next episode would cost more than is left.
+    /// The next episode would exceed the budget.
     BudgetUsed,
 }
 
-/// A study in a few numbers.
+/// Summary of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overview {
-    /// Which system.
+    /// Name of the system.
     pub system: String,
-    /// Everything random is drawn below it.
+    /// Root seed of all random streams.
     pub seed: u64,
-    /// Episodes that are over.
+    /// Number of completed episodes.
     pub episodes: usize,
-    /// Episodes there will be.
+    /// Total number of episodes.
     pub of: usize,
-    /// Measurements that are learned from.
+    /// Number of measurements used for learning.
     pub measurements: usize,
-    /// What was spent.
+    /// Total price of the episodes and measurements so far.
     pub spent: f64,
-    /// What may be spent.
+    /// Total budget; `None` means unlimited.
     pub budget: Option<f64>,
-    /// Least cost of an episode so far.
+    /// Lowest cost of an episode so far.
     pub best_cost: Option<f64>,
     /// Cost of the last episode.
     pub last_cost: Option<f64>,
-    /// Number of the episode that was asked for and is not over.
+    /// Number of the pending episode.
     pub pending: Option<usize>,
-    /// Why nothing more is asked for, if so.
+    /// Reason why no further episode is planned, if so.
     pub over: Option<Verdict>,
 }
 
 impl Study {
-    /// Why nothing more is asked for; none while there is something.
+    /// Reason why no further episode is planned; `None` while one can be.
     pub fn over(&self) -> Option<Verdict> {
         let created = self.created();
         if self.history().pending().is_some() {
@@ -58,13 +58,13 @@ impl Study {
         (next > left).then_some(Verdict::BudgetUsed)
     }
 
-    /// What was spent: every episode that was asked for and every measurement it gave, learned from or not.
+    /// Total price of all planned episodes and their measurements, used for learning or not.
     pub fn spent(&self) -> f64 {
         let episodes = &self.history().episodes;
         self.created().prices.of(episodes.len(), episodes.iter().map(|e| e.rows.len()).sum())
     }
 
-    /// In a few numbers.
+    /// Summary of the study.
     pub fn overview(&self) -> Overview {
         let (created, history) = (self.created(), self.history());
         let closed = history.episodes.iter().filter_map(|e| e.closed.as_ref());
@@ -86,19 +86,19 @@ impl Study {
     }
 }
 
-/// When things happened to a study (UTC).
+/// Times of the events of a study (UTC).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moments {
-    /// The first event.
+    /// Time of the first event.
     pub began: String,
-    /// The last.
+    /// Time of the last event.
     pub last: String,
-    /// When each episode was asked for, and when it was over.
+    /// For each episode, when it was planned and when it was closed.
     pub episodes: Vec<(String, Option<String>)>,
 }
 
 impl Study {
-    /// When things happened.
+    /// Times of the events.
     pub fn moments(&self) -> Result<Moments, StudyError> {
         let read = || -> rusqlite::Result<Moments> {
             let connection = self.store().connection();
@@ -119,26 +119,26 @@ impl Study {
     }
 }
 
-/// Whether the next episode is expected to pay for itself.
+/// Expected value of the next episode, compared with its price.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NextWorth {
-    /// Standard deviation of the planned cost, by what is known now.
+    /// Standard deviation of the planned cost under the present model.
     pub uncertainty: f64,
-    /// What is left of it after the next episode's measurements.
+    /// Standard deviation of the planned cost after the next episode's measurements.
     pub after: f64,
-    /// What is left after the one that tells most.
+    /// Standard deviation of the planned cost after only the most informative of these measurements.
     pub after_best: f64,
-    /// What the next episode costs with all its measurements.
+    /// Price of the next episode with all its measurements.
     pub price: f64,
-    /// What it costs with one.
+    /// Price of the next episode with one measurement.
     pub price_of_one: f64,
-    /// Whether one of the two is expected to narrow the planned cost by more than it costs.
+    /// Whether either option is expected to reduce the standard deviation by more than its price.
     pub pays: bool,
 }
 
 impl NextWorth {
-    /// For people.
-    pub fn words(&self) -> String {
+    /// One-sentence recommendation for users.
+    pub fn recommendation(&self) -> String {
         let NextWorth { uncertainty, after, price, pays, .. } = self;
         let gain = uncertainty - after;
         let known = format!(
@@ -157,7 +157,7 @@ impl NextWorth {
 }
 
 impl Study {
-    /// What the next (or pending) episode is worth; none before the first plan, and in discrete time.
+    /// Value of the next (or pending) episode; `None` before the first plan, and in discrete time.
     pub fn worth(&mut self) -> Result<Option<NextWorth>, StudyError> {
         let Some(last) = self.history().episodes.last() else { return Ok(None) };
         if self.created().settings.time != Time::Continuous || last.plan.learner.is_none() {

@@ -1,12 +1,12 @@
-//! The tables of a study's database that follow from its events: for people with SQL, and for whoever draws.
+//! Derived tables of a study's database, for SQL queries and for figures.
 
 use super::event::{Event, Row, Status};
-use crate::store::Form;
+use crate::store::{Form, encoded_column};
 use ocorl::system::Task;
 use rusqlite::{Transaction, params};
 use std::fmt::Write;
 
-/// The form of a study's database.
+/// Schema of a study's database.
 pub const FORM: Form = Form { name: "study", version: 1, tables: TABLES, migrations: &[] };
 
 const TABLES: &str = "
@@ -55,7 +55,7 @@ pub(super) fn named_view(task: &Task) -> String {
     format!("CREATE VIEW data AS SELECT {columns},\n    asked_t, used\nFROM measurements;")
 }
 
-/// Writes what follows from an event numbered `seq`.
+/// Updates the derived tables for the event with number `seq`.
 pub(super) fn follow(transaction: &Transaction<'_>, seq: u64, event: &Event) -> rusqlite::Result<()> {
     let seq = seq.cast_signed();
     match event {
@@ -115,7 +115,6 @@ fn rows(
         "INSERT INTO measurements (episode, start, number, t, asked_t, x, u, x_dot, duration, used, seq)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10)";
     let mut statement = transaction.prepare_cached(sql)?;
-    let json = |vector: &Vec<f64>| serde_json::to_string(vector).unwrap_or_default();
     for (number, row) in rows.iter().enumerate() {
         statement.execute(params![
             episode.map(count),
@@ -123,9 +122,9 @@ fn rows(
             count(number),
             row.t,
             row.asked_t,
-            json(&row.x),
-            json(&row.u),
-            row.x_dot.as_ref().map(json),
+            encoded_column(&row.x)?,
+            encoded_column(&row.u)?,
+            row.x_dot.as_ref().map(encoded_column).transpose()?,
             row.interval,
             seq
         ])?;

@@ -1,43 +1,43 @@
-//! What is told, looked at before it is kept: every number, every time, against what was asked.
+//! Validation of measurements before they are recorded: every number and every time is checked against the task and the plan.
 
 use super::event::{Applied, CostFrom, End, Row};
 use super::history::sort;
-use crate::mistake::Mistake;
 use crate::plan_file::PlanFile;
+use crate::user_error::{Hint, UserError};
 use ocorl::linalg::Points;
 use ocorl::system::Task;
 use std::collections::HashMap;
 
-/// Times that are off by less than this part of the horizon are moved to where they belong.
+/// Times that deviate by less than this fraction of the horizon are corrected.
 const SNAP: f64 = 1e-9;
-/// Measurements that are off by less than this part of the horizon are on time.
+/// Measurements that deviate by less than this fraction of the horizon are on time.
 const ON_TIME: f64 = 1e-6;
-/// Limits may be passed by this much (relative): rounding, not a mistake.
+/// Relative tolerance on limits, for rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// What became of what was asked.
+/// Comparison of recorded with requested measurement times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Against {
-    /// Measured when asked.
+pub struct Punctuality {
+    /// Number of measurements at the requested time.
     pub on_time: usize,
-    /// Measured, at another time than asked.
+    /// Number of measurements at another time than requested.
     pub late: usize,
-    /// Asked and not measured.
+    /// Number of requested measurements that were not taken.
     pub missed: usize,
-    /// Measured without being asked.
+    /// Number of measurements that were not requested.
     pub extra: usize,
 }
 
-/// Checks every number of `rows`, moves times that are off by rounding, and puts the rows in order.
+/// Validates every number of `rows`, corrects times that deviate by rounding, and sorts the rows.
 pub(super) fn checked(
     task: &Task,
     legs: usize,
     mut rows: Vec<Row>,
-) -> Result<(Vec<Row>, Vec<String>), Mistake> {
+) -> Result<(Vec<Row>, Vec<String>), UserError> {
     let (count, mut notes) = (rows.len(), Vec::new());
     for (i, row) in rows.iter_mut().enumerate() {
         let snapped = row_checked(task, legs, row).map_err(|cause| {
-            Mistake::new(format!("measurement {} of {count} refused: {cause}", i + 1))
+            UserError::new(format!("measurement {} of {count} refused: {cause}", i + 1))
                 .detail("note", format!("none of the {count} was stored"))
         })?;
         notes.extend(snapped.map(|note| format!("measurement {}: {note}", i + 1)));
@@ -46,7 +46,7 @@ pub(super) fn checked(
     Ok((rows, notes))
 }
 
-/// One row; what was moved, if something was.
+/// Validates one row; returns a note if its time was corrected.
 fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>, String> {
     let dims = task.dims();
     let empty = Vec::new();
@@ -95,18 +95,18 @@ fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>
     Ok((row.t != time).then(|| format!("t = {time} counts as {}", row.t)))
 }
 
-/// Checks the controls along the way, and puts them in order.
+/// Validates and sorts the applied controls.
 pub(super) fn checked_controls(
     task: &Task,
     legs: usize,
     mut controls: Vec<Applied>,
-) -> Result<Vec<Applied>, Mistake> {
+) -> Result<Vec<Applied>, UserError> {
     let dim = task.controls.len();
     let sound = |c: &Applied| {
         c.t.is_finite() && c.start < legs && c.u.len() == dim && c.u.iter().all(|u| u.is_finite())
     };
     if let Some(bad) = controls.iter().find(|c| !sound(c)) {
-        return Err(Mistake::new(format!(
+        return Err(UserError::new(format!(
             "the control at t = {} is not {dim} finite numbers of a leg",
             bad.t
         ))
@@ -116,9 +116,9 @@ pub(super) fn checked_controls(
     Ok(controls)
 }
 
-/// Gives each row the time it was asked for: the nearest pairs first.
-pub(super) fn match_asked(plan: &PlanFile, rows: &mut [Row]) -> Against {
-    let mut against = Against::default();
+/// Assigns to each row the requested time it belongs to: the nearest pairs first.
+pub(super) fn match_asked(plan: &PlanFile, rows: &mut [Row]) -> Punctuality {
+    let mut against = Punctuality::default();
     for leg in &plan.legs {
         let mine: Vec<usize> = (0..rows.len()).filter(|&i| rows[i].start == leg.start).collect();
         if leg.rule.is_some() {
@@ -127,7 +127,7 @@ pub(super) fn match_asked(plan: &PlanFile, rows: &mut [Row]) -> Against {
         }
         let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
         for &i in &mine {
-            // Each row can only be a neighbour of where it would stand among the asked times.
+            // A row can only belong to requested times next to its position among them.
             let near = leg.measure_at.partition_point(|&t| t < rows[i].t);
             for a in near.saturating_sub(NEIGHBOURS)..(near + NEIGHBOURS).min(leg.measure_at.len()) {
                 pairs.push(((rows[i].t - leg.measure_at[a]).abs(), i, a));
@@ -151,14 +151,14 @@ pub(super) fn match_asked(plan: &PlanFile, rows: &mut [Row]) -> Against {
     against
 }
 
-/// Asked times on each side of a measurement that it may belong to.
+/// Number of requested times on each side of a measurement that it may belong to.
 const NEIGHBOURS: usize = 8;
 
-/// What was measured already, and what is new; a measurement that contradicts one that is there is named.
+/// Separates new measurements from those recorded before; a measurement that contradicts a recorded one is an error.
 pub(super) fn new_rows<'a>(
     known: impl Iterator<Item = &'a Row>,
     told: Vec<Row>,
-) -> Result<(Vec<Row>, usize), Mistake> {
+) -> Result<(Vec<Row>, usize), UserError> {
     let place = |row: &Row| (row.start, row.t.to_bits());
     let same = |a: &Row, b: &Row| (&a.x, &a.u, &a.x_dot, a.interval) == (&b.x, &b.u, &b.x_dot, b.interval);
     let mut left: HashMap<(usize, u64), Vec<&Row>> = HashMap::new();
@@ -167,7 +167,7 @@ pub(super) fn new_rows<'a>(
     }
     let (mut new, mut again) = (Vec::new(), 0);
     for row in told {
-        // Of several at one time each stands for one.
+        // Of several measurements at one time, each matches one.
         let there = left.get_mut(&place(&row)).filter(|there| !there.is_empty());
         match there.map(|there| (there.iter().position(|known| same(known, &row)), there)) {
             Some((Some(i), there)) => {
@@ -175,12 +175,12 @@ pub(super) fn new_rows<'a>(
                 again += 1;
             }
             Some((None, _)) => {
-                return Err(Mistake::new(format!(
-                    "the measurement at t = {} was told before with other values",
+                return Err(UserError::new(format!(
+                    "the measurement at t = {} was recorded before with other values",
                     row.t
                 ))
                 .detail("note", "nothing was stored")
-                .hint("to replace what was told: ocorl study tell --correct"));
+                .hint(Hint::Correct));
             }
             None => new.push(row),
         }
@@ -188,7 +188,7 @@ pub(super) fn new_rows<'a>(
     Ok((new, again))
 }
 
-/// C(π, f*) of a leg: as reported, or by the trapezoidal rule over what was measured, from x(0) to T.
+/// Cost C(π, f*) of a leg: as reported, or by the trapezoidal rule over the measurements, from x(0) to T.
 pub(super) fn cost_of(
     task: &Task,
     initial_state: &[f64],

@@ -1,20 +1,20 @@
-//! Folders from before there was a database: a file a cell. They are read once, when the database is made, and left alone.
+//! Reads sweep folders of the earlier format, one file per cell. They are imported once, when the database is created, and not modified.
 
 use crate::cell::CellResult;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What old files say.
+/// Contents of the old cell files.
 #[derive(Default)]
 pub(super) struct Old {
-    /// Text and meaning of each result, in the order of their names.
+    /// JSON text and parsed value of each result, in the order of file names.
     pub(super) cells: Vec<(String, CellResult)>,
     /// Files that cannot be read.
     pub(super) damaged: Vec<PathBuf>,
 }
 
 impl Old {
-    /// Reads `cells/<id>.json` in `folder`; nothing if there are none.
+    /// Reads `cells/<id>.json` in `folder`; empty if there are none.
     pub(super) fn read(folder: &Path) -> Self {
         let files = fs::read_dir(folder.join("cells")).into_iter().flatten();
         let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
@@ -31,7 +31,7 @@ impl Old {
     }
 }
 
-/// The result in a file, which bears the name of its cell.
+/// The result in a file, if the file name matches the id of its cell.
 fn result(path: &Path) -> Option<(String, CellResult)> {
     let text = fs::read_to_string(path).ok()?;
     let result: CellResult = serde_json::from_str(&text).ok()?;

@@ -1,52 +1,52 @@
-//! A sweep as somebody sees it who only looks: while it runs, after it was stopped, or of which only the files that sum up are there.
+//! Read-only view of a sweep: while it runs, after it was interrupted, or from its summary files alone.
 
 use super::{About, FORM, SweepError, tables, take, timings};
 use crate::cell::{Cell, CellResult};
 use crate::grid::Grid;
-use crate::mistake::Mistake;
 use crate::report::Studied;
 use crate::results::Results;
 use crate::store::{Access, Store, StoreError};
 use crate::threads::Timing;
+use crate::user_error::UserError;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// All cells of a sweep, and what became of them so far.
+/// All cells of a sweep and their results so far.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// What the grid is called; may be empty.
+    /// Title of the grid; may be empty.
     pub title: String,
-    /// In the order of the grid; without one, in the order in which they ended.
+    /// Cells in the order of the grid; without a grid, in the order in which they finished.
     pub cells: Vec<(Cell, Option<CellResult>)>,
-    /// What the cells took, by their ids.
+    /// Run times of the cells, by cell id.
     pub timings: BTreeMap<String, Timing>,
-    /// Who made them, if somebody wrote it down.
+    /// Origin of the results, if recorded.
     pub about: Option<About>,
-    /// Whether somebody is at work there.
+    /// Whether a process is writing to the sweep.
     pub running: bool,
     /// Number of the last event; 0 without a database.
     pub head: u64,
 }
 
-/// Why a sweep cannot be read.
+/// Reason why a sweep cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadingError {
-    /// Its database.
+    /// Error of its database.
     #[error(transparent)]
     Sweep(#[from] SweepError),
-    /// Its files, or that there are none.
+    /// Error of its summary files, or there are none.
     #[error(transparent)]
-    Files(#[from] Mistake),
+    Files(#[from] UserError),
 }
 
 impl Reading {
-    /// Whether there is something to read in `folder`.
+    /// Whether `folder` contains a sweep.
     pub fn is_in(folder: &Path) -> bool {
         ["sweep.db", "results.csv", "results.json"].iter().any(|name| folder.join(name).is_file())
     }
 
-    /// Looks at the sweep in `folder` and changes nothing: at its database if there is one, else at the files that sum up.
+    /// Opens the sweep in `folder` read-only: from its database if there is one, else from the summary files.
     pub fn open(folder: &Path) -> Result<Self, ReadingError> {
         let mut ended = Vec::new();
         let opened = Store::open(folder, FORM, Access::Read, |record| {
@@ -75,7 +75,7 @@ impl Reading {
         Ok(Reading { title, cells, timings, about: About::load(folder), running, head })
     }
 
-    /// What has ended.
+    /// The finished cells as a study for reports.
     pub fn studied(&self) -> Studied {
         let cells = self.cells.iter().filter_map(|(_, result)| result.clone()).collect();
         let (about, timings) = (self.about.clone(), self.timings.clone());
@@ -83,7 +83,7 @@ impl Reading {
     }
 }
 
-/// The results in the order of the grid, with gaps for what is still to come. Of a cell that was run again the later result counts.
+/// Results in the order of the grid, with `None` for cells that have not finished. Of several results for one cell the last counts.
 fn arranged(grid: Option<&Grid>, ended: Vec<CellResult>) -> (String, Vec<(Cell, Option<CellResult>)>) {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut cells: Vec<(Cell, Option<CellResult>)> = Vec::new();
@@ -95,7 +95,7 @@ fn arranged(grid: Option<&Grid>, ended: Vec<CellResult>) -> (String, Vec<(Cell, 
     for result in ended {
         match places.get(&result.cell.id()) {
             Some(&place) => cells[place].1 = Some(result),
-            // Of another grid that was run in the same folder.
+            // The cell belongs to another grid that was run in the same folder.
             None if grid.is_some() => {}
             None => {
                 places.insert(result.cell.id(), cells.len());

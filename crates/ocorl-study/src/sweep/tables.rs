@@ -1,18 +1,18 @@
-//! The database of a sweep: its events, and the tables that follow from them.
+//! Schema of a sweep's database: its events and the derived tables.
 
 use crate::cell::CellResult;
-use crate::store::Form;
+use crate::store::{Form, encoded_column};
 use crate::threads::Timing;
 use rusqlite::{Connection, Transaction, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The form of a sweep's database.
+/// Schema of a sweep's database.
 pub const FORM: Form = Form { name: "sweep", version: 1, tables: TABLES, migrations: &[] };
 
-/// The kind of the first event.
+/// Kind of the first event.
 pub(super) const CREATED: &str = "created";
-/// The kind of an event whose payload is the result of a cell; the later one of the same cell counts.
+/// Kind of an event whose payload is the result of a cell; of several events for one cell the last counts.
 pub(super) const CELL: &str = "cell";
 
 /// The first event.
@@ -23,7 +23,7 @@ pub(super) struct Created {
     pub(super) version: String,
 }
 
-/// What a cell took is no part of its result: it is in no event, or equal runs would have unequal chains.
+/// Run times are not part of a result and of no event; otherwise equal sweeps would have different checksum chains.
 const TABLES: &str = "
 CREATE TABLE cells (
     id         TEXT PRIMARY KEY,
@@ -44,7 +44,7 @@ CREATE TABLE timings (
 ) STRICT;
 ";
 
-/// Writes what follows from the event `seq`: the cell `id` came to `result`.
+/// Updates the derived tables for the event `seq`, which records `result` for the cell `id`.
 pub(super) fn put_cell(
     transaction: &Transaction<'_>,
     seq: u64,
@@ -59,7 +59,7 @@ pub(super) fn put_cell(
         id,
         cell.system,
         cell.settings,
-        serde_json::to_string(&cell.set).unwrap_or_default(),
+        encoded_column(&cell.set)?,
         cell.seed.cast_signed(),
         if result.failure.is_none() { "done" } else { "failed" },
         result.failure,
@@ -70,14 +70,14 @@ pub(super) fn put_cell(
     Ok(())
 }
 
-/// Writes down what the cell `id` took.
+/// Stores the run time of the cell `id`.
 pub(super) fn put_timing(transaction: &Transaction<'_>, id: &str, timing: Timing) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO timings (id, cpu_seconds, wall_seconds) VALUES (?1, ?2, ?3)";
     transaction.prepare_cached(sql)?.execute(params![id, timing.cpu, timing.wall])?;
     Ok(())
 }
 
-/// What each cell took.
+/// Run times of all cells.
 pub(super) fn timings(connection: &Connection) -> rusqlite::Result<BTreeMap<String, Timing>> {
     let mut statement = connection.prepare("SELECT id, cpu_seconds, wall_seconds FROM timings")?;
     let rows =

@@ -1,19 +1,19 @@
-//! The cost in a file: weights around a target, or expressions.
+//! Reads the cost of a system file: weights around a target, or expressions.
 
 use super::file::Names;
 use super::reader::{Entry, Section};
-use crate::mistake::Mistake;
-use ocorl::expression::{ExpressionCost, Formulas};
+use crate::user_error::UserError;
 use ocorl::system::{Cost, QuadraticCost};
+use ocorl_expression::{ExpressionCost, Formulas};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What may stand in [cost].
+/// Keys of the section [cost].
 pub(super) const KEYS: [&str; 5] = ["state", "input", "target", "terminal", "running"];
 
 /// Reads the section [cost].
-pub(super) fn read(section: &Section<'_>, names: &Names) -> Result<Arc<dyn Cost>, Mistake> {
-    let weights = |key: &str, of: &[&str]| -> Result<Option<Vec<f64>>, Mistake> {
+pub(super) fn read(section: &Section<'_>, names: &Names) -> Result<Arc<dyn Cost>, UserError> {
+    let weights = |key: &str, of: &[&str]| -> Result<Option<Vec<f64>>, UserError> {
         let Some(entry) = section.get(key) else { return Ok(None) };
         Ok(Some(entry.by_name(of)?.into_iter().map(|weight| weight.unwrap_or(0.0)).collect()))
     };
@@ -24,19 +24,19 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Result<Arc<dyn Cost>
     let running = section.get("running");
     if let (Some(running), true) = (running, state.is_some() || input.is_some()) {
         return Err(running
-            .mistake("the running cost is given twice: by 'running' and by weights")
+            .error("the running cost is given twice: by 'running' and by weights")
             .hint("either running = \"an expression\", or state = { ... } and input = { ... }"));
     }
     if running.is_none() && state.is_none() && input.is_none() && section.get("terminal").is_none() {
         return Err(section
-            .mistake("[cost] says nothing")
+            .error("[cost] is empty")
             .hint(format!("as in: state = {{ {} = 1.0 }}, or: running = \"{}^2\"", states[0], states[0])));
     }
     let terminal_text = section.get("terminal").filter(|entry| entry.is_text());
     let terminal = if terminal_text.is_some() { None } else { weights("terminal", &states)? };
     if let (Some(entry), true) = (section.get("target"), running.is_some() && terminal.is_none()) {
         return Err(entry
-            .mistake("'target' goes with weights; nothing here has any")
+            .error("'target' goes with weights; nothing here has any")
             .hint("write the target into the expression"));
     }
     let target = target.unwrap_or_else(|| vec![0.0; all.len()]);
@@ -57,7 +57,7 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Result<Arc<dyn Cost>
     Ok(Arc::new(ExpressionCost::new(running_tape, Some(terminal_tape), states.len())))
 }
 
-/// An expression as it is written, or weights as the expression they mean.
+/// Compiles an expression, or the quadratic expression that weights stand for.
 fn tape(
     section: &Section<'_>,
     entry: Option<&Entry<'_>>,
@@ -66,13 +66,13 @@ fn tape(
     weights: &[f64],
     target: &[f64],
     all: &Names,
-) -> Result<ocorl::expression::Tape, Mistake> {
-    let broken = |error: ocorl::expression::ExpressionError| {
+) -> Result<ocorl_expression::Tape, UserError> {
+    let broken = |error: ocorl_expression::ExpressionError| {
         let cause = error.to_string();
         entry
             .map_or_else(
-                || section.mistake("this cost cannot be computed"),
-                |entry| entry.mistake("this cost cannot be computed"),
+                || section.error("this cost cannot be computed"),
+                |entry| entry.error("this cost cannot be computed"),
             )
             .detail("cause", cause)
     };

@@ -1,16 +1,14 @@
-//! What a file of a system may say, and what it comes to.
+//! Reads a system file and builds the system it describes.
 
 use super::reader::{Entry, Section, Source, shortened};
 use super::{MakeDynamics, System, cost, hardware, learning};
 use crate::config::{Config, offset};
-use crate::mistake::{Mistake, nearest};
-use ocorl::expression::{Equations, Expression, Formulas, Scope, Symbol, is_name};
+use crate::user_error::{Hint, UserError, nearest};
 use ocorl::learn::{LearnError, Learner, Settings};
 use ocorl::linalg::Points;
 use ocorl::random::Stream;
-use ocorl::system::{
-    Benchmark, BenchmarkError, Bounds, Build, HeldReference, PaperSettings, Parameter, Quantity, Task,
-};
+use ocorl::system::{Bounds, Build, KnownSystem, Parameter, Quantity, SystemError, Task};
+use ocorl_expression::{Equations, Expression, Formulas, Scope, Symbol, is_name};
 use std::sync::Arc;
 
 const SYSTEM: [&str; 10] =
@@ -31,10 +29,10 @@ const SECTIONS: [&str; 9] = [
 pub(super) const BELONG: [(&str, &[&str]); 3] =
     [("system", &SYSTEM), ("cost", &cost::KEYS), ("hardware", &HARDWARE)];
 
-/// More states or inputs are refused: time and memory grow with their square.
+/// Maximum number of states or inputs; time and memory grow with their square.
 const MOST: usize = 64;
 
-/// What things are called in a file.
+/// Names of states, inputs and parameters in a file.
 pub(super) struct Names {
     pub(super) states: Vec<String>,
     pub(super) inputs: Vec<String>,
@@ -52,7 +50,7 @@ impl Names {
         self.inputs.iter().map(String::as_str).collect()
     }
 
-    /// Of the parameters.
+    /// Values of the parameters.
     pub(super) fn values(&self) -> &[f64] {
         &self.values
     }
@@ -66,37 +64,37 @@ impl Names {
         self.scope().inputs(&self.states).inputs(&self.inputs).definitions(definitions)
     }
 
-    /// For the running cost.
-    pub(super) fn cost_formulas(&self, section: &Section<'_>) -> Result<Formulas, Mistake> {
+    /// Scope of the running cost.
+    pub(super) fn cost_formulas(&self, section: &Section<'_>) -> Result<Formulas, UserError> {
         let mut formulas = Formulas::new(self.whole_scope().time());
         for (name, text) in &self.definitions {
-            formulas.define(name, text).map_err(|error| section.mistake(error.to_string()))?;
+            formulas.define(name, text).map_err(|error| section.error(error.to_string()))?;
         }
         Ok(formulas)
     }
 
-    /// For the terminal cost.
+    /// Scope of the terminal cost.
     pub(super) fn terminal_formulas(&self) -> Formulas {
         Formulas::new(self.of_states().time().forbid(&self.inputs, "at the end there is no input"))
     }
 
-    /// States alone.
+    /// Scope with the states alone.
     pub(super) fn of_states(&self) -> Scope {
         let why = "definitions are for the equations and the running cost";
         self.scope().inputs(&self.states).forbid(self.definitions.iter().map(|(name, _)| name), why)
     }
 }
 
-/// Reads the whole file.
-pub(super) fn read(text: &str, file: &str) -> Result<System, Mistake> {
+/// Reads a complete system file.
+pub(super) fn read(text: &str, file: &str) -> Result<System, UserError> {
     let source = Source { file, text };
     let document = source.parse()?;
     let top = Section::any(source, "", 0, document.get_ref()).only(&SECTIONS, &BELONG)?;
     let part = |name: &str| top.get(name).map(Entry::section).transpose();
     let Some(system) = part("system")? else {
         return Err(source
-            .mistake(0, "system", "there is no section [system]")
-            .hint("to begin: ocorl new NAME"));
+            .error(0, "system", "there is no section [system]")
+            .hint(Hint::NewSystemFile { expected: false }));
     };
     let system = system.only(&SYSTEM, &BELONG[1..])?;
     let (names, control_bounds) =
@@ -109,13 +107,13 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, Mistake> {
     }
     let Some(cost_section) = part("cost")? else {
         let hint = format!("as in: [cost] with state = {{ {} = 1.0 }}", names.states[0]);
-        return Err(source.mistake(0, "cost", "there is no section [cost]").hint(hint));
+        return Err(source.error(0, "cost", "there is no section [cost]").hint(hint));
     };
     let cost = cost::read(&cost_section.only(&cost::KEYS, &BELONG[..1])?, &names)?;
     let learning_section = part("learning")?;
     let safe_control = hardware::safe_input(hardware_section.as_ref(), &names, &control_bounds)?;
     let horizon = positive(system.need("horizon", "horizon = 10.0")?)?;
-    let task = Task {
+    let mut task = Task {
         states: quantities(&system, &names.states, &names)?,
         controls: quantities(&system, &names.inputs, &names)?,
         initial_state: initial_state(&system, &names)?,
@@ -125,27 +123,18 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, Mistake> {
         state_bounds: state_bounds(&system, &names)?,
         control_bounds,
         safe_control,
+        rate_limit: None,
         noise_std: learning::noise(learning_section.as_ref(), &names)?,
     };
     task.validate().map_err(|error| {
         let at = system.get("x0").map_or(0, |entry| entry.at);
-        source.mistake(at, "system.x0", error.to_string())
+        source.error(at, "system.x0", error.to_string())
     })?;
     let first_control = learning::first_control(part("excitation")?.as_ref(), &names, &task)?;
-    let run = PaperSettings {
-        episodes: 20,
-        measurements: 10,
-        tracking_horizon: 0.5 * horizon,
-        tracking_period: horizon / 500.0,
-        tracking_nodes: 50,
-        planner_nodes: 100,
-        held: HeldReference { substeps: 50, start: 0.0, terminal_control_weight: 0.0 },
-    };
-    let config = learning::config(
-        source,
-        learning_section.as_ref(),
-        Config::of(file, Settings::for_task(&task, &run))?,
-    )?;
+    let config =
+        learning::config(source, learning_section.as_ref(), Config::of(file, Settings::new(&task))?)?;
+    let hardware = hardware::settings(hardware_section.as_ref(), &names, &config.settings)?;
+    task.rate_limit = hardware.rate_limit();
     let prior = part("prior")?.map(|section| build(&section, &names, &formulas, false)).transpose()?;
     let truth = equations.as_ref().map(|section| build(section, &names, &formulas, true)).transpose()?;
     let name = name(&system, file)?;
@@ -155,18 +144,13 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, Mistake> {
         value: *value,
     };
     let summary = system.get("summary").map(Entry::text).transpose()?;
-    let truth = truth.map(|build| Benchmark {
-        name: name.clone().into(),
-        aliases: &[],
-        title: name.clone().into(),
-        summary: summary.map_or_else(|| format!("described in {file}"), str::to_owned).into(),
-        parameters: names.parameters.iter().map(parameter).collect(),
-        build,
-        task: task.clone(),
-        first_control: first_control.clone(),
-        prior: prior.clone(),
-        settings: run,
-        published: None,
+    let truth = truth.map(|build| {
+        let mut known = KnownSystem::new(name.clone(), task.clone(), build);
+        known.summary = summary.map_or_else(|| format!("described in {file}"), str::to_owned).into();
+        known.parameters = names.parameters.iter().map(parameter).collect();
+        known.first_control = first_control.clone();
+        known.prior.clone_from(&prior);
+        known
     });
     let prior: Option<MakeDynamics> = prior.map(|build| {
         let values = names.values.clone();
@@ -174,7 +158,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, Mistake> {
     });
     let system = System {
         name,
-        hardware: hardware::settings(hardware_section.as_ref(), &names, &config.settings)?,
+        hardware,
         first_control,
         settings: config.settings.clone(),
         truth,
@@ -191,20 +175,20 @@ fn cost_place(top: &Section<'_>) -> usize {
     top.get("cost").map_or(0, |entry| entry.at)
 }
 
-/// Everything that only shows when the parts are together.
+/// Validates conditions that involve several sections.
 fn check(
     source: Source<'_>,
     system: &System,
     equations: Option<&Section<'_>>,
     cost_at: usize,
-) -> Result<(), Mistake> {
+) -> Result<(), UserError> {
     if let (Some(truth), Some(section)) = (&system.truth, equations) {
         truth.validate().map_err(|error| match error {
-            BenchmarkError::NotFiniteAtStart { .. } => section
-                .mistake("the equations are not finite at x0")
+            SystemError::NotFiniteAtStart { .. } => section
+                .error("the equations are not finite at x0")
                 .detail("cause", error.to_string())
                 .hint("look for logarithms, roots and quotients that leave their domain there"),
-            error => section.mistake(error.to_string()),
+            error => section.error(error.to_string()),
         })?;
     }
     let task = &system.task;
@@ -215,7 +199,7 @@ fn check(
     if !(running[0].is_finite() && terminal.is_finite()) {
         let what = "the cost is not finite at x0 with the safe input";
         return Err(source
-            .mistake(cost_at, "cost", what)
+            .error(cost_at, "cost", what)
             .detail("cause", format!("running {}, terminal {terminal}", running[0])));
     }
     let (task, first) = (task.clone(), system.first_control.clone());
@@ -227,11 +211,11 @@ fn check(
             _ => "learning".into(),
         };
         let at = offset(source.text, &path).or_else(|| offset(source.text, "learning")).unwrap_or(0);
-        source.mistake(at, &path, error.to_string())
+        source.error(at, &path, error.to_string())
     })
 }
 
-fn name(system: &Section<'_>, file: &str) -> Result<String, Mistake> {
+fn name(system: &Section<'_>, file: &str) -> Result<String, UserError> {
     let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let Some(entry) = system.get("name") else {
         let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
@@ -244,7 +228,7 @@ fn name(system: &Section<'_>, file: &str) -> Result<String, Mistake> {
         return Ok(text.into());
     }
     Err(entry
-        .mistake(format!("'{}' cannot be the name of a system", shortened(text)))
+        .error(format!("'{}' cannot be the name of a system", shortened(text)))
         .hint("letters, digits, '-', '_' and '.', at most 64; it names the folder of results"))
 }
 
@@ -252,17 +236,17 @@ fn names(
     system: &Section<'_>,
     parameters: Option<&Section<'_>>,
     definitions: Option<&Section<'_>>,
-) -> Result<(Names, Bounds), Mistake> {
+) -> Result<(Names, Bounds), UserError> {
     let mut taken: Vec<(String, &'static str)> = Vec::new();
-    let mut claim = |name: &str, what: &'static str, mistake: &dyn Fn(String) -> Mistake| {
+    let mut claim = |name: &str, what: &'static str, error: &dyn Fn(String) -> UserError| {
         if !is_name(name) {
             let what = format!("nothing can be called '{}'", shortened(name));
-            return Err(mistake(what).hint(
+            return Err(error(what).hint(
                 "names are letters, digits and '_', a letter first; functions, pi, t, and, or have a meaning of their own",
             ));
         }
         if let Some((_, other)) = taken.iter().find(|(known, _)| known == name) {
-            return Err(mistake(format!("'{name}' is {what}, but also {other}")));
+            return Err(error(format!("'{name}' is {what}, but also {other}")));
         }
         taken.push((name.to_owned(), what));
         Ok(name.to_owned())
@@ -270,12 +254,12 @@ fn names(
     let states_entry = system.need("states", "states = [\"level\", \"flow\"]")?;
     let mut states = Vec::new();
     for (name, at) in states_entry.texts()? {
-        states.push(claim(name, "a state", &|what| states_entry.mistake_at(at, what))?);
+        states.push(claim(name, "a state", &|what| states_entry.error_at(at, what))?);
     }
     let inputs_entry = system.need("inputs", "inputs = { valve = [0.0, 1.0] }")?;
     let (mut inputs, mut bounds) = (Vec::new(), Bounds::none(0));
     for entry in inputs_entry.section()?.entries() {
-        inputs.push(claim(entry.name, "an input", &|what| entry.mistake(what))?);
+        inputs.push(claim(entry.name, "an input", &|what| entry.error(what))?);
         let [low, high] = entry.limits()?;
         bounds.lower.push(low);
         bounds.upper.push(high);
@@ -284,24 +268,24 @@ fn names(
         [(states_entry, "states", states.len()), (inputs_entry, "inputs", inputs.len())]
     {
         if !(1..=MOST).contains(&count) {
-            return Err(entry.mistake(format!("there are {count} {what}; there must be 1 to {MOST}")));
+            return Err(entry.error(format!("there are {count} {what}; there must be 1 to {MOST}")));
         }
     }
     let mut found = Vec::new();
     for entry in parameters.iter().flat_map(|section| section.entries()) {
-        found.push((claim(entry.name, "a parameter", &|what| entry.mistake(what))?, entry.finite()?));
+        found.push((claim(entry.name, "a parameter", &|what| entry.error(what))?, entry.finite()?));
     }
     let mut defined = Vec::new();
     for entry in definitions.iter().flat_map(|section| section.entries()) {
-        let name = claim(entry.name, "a definition", &|what| entry.mistake(what))?;
+        let name = claim(entry.name, "a definition", &|what| entry.error(what))?;
         defined.push((name, entry.text()?.to_owned()));
     }
     let values = found.iter().map(|(_, value)| *value).collect();
     Ok((Names { states, inputs, parameters: found, values, definitions: defined }, bounds))
 }
 
-/// For equations, with the definitions.
-fn formulas(names: &Names, definitions: Option<&Section<'_>>) -> Result<Formulas, Mistake> {
+/// Scope of the equations, including definitions.
+fn formulas(names: &Names, definitions: Option<&Section<'_>>) -> Result<Formulas, UserError> {
     let why = "the equations do not depend on time";
     let mut formulas = Formulas::new(names.whole_scope().forbid(["t"], why));
     for entry in definitions.iter().flat_map(|section| section.entries()) {
@@ -309,15 +293,13 @@ fn formulas(names: &Names, definitions: Option<&Section<'_>>) -> Result<Formulas
     }
     if let (Some(name), Some(section)) = (formulas.circular(), definitions) {
         let what = format!("'{name}' is defined by itself");
-        return Err(section
-            .get(name)
-            .map_or_else(|| section.mistake(what.clone()), |e| e.mistake(what.clone())));
+        return Err(section.get(name).map_or_else(|| section.error(what.clone()), |e| e.error(what.clone())));
     }
     Ok(formulas)
 }
 
-/// Equations as dynamics; unless `all` is asked for, what has none is zero.
-fn build(section: &Section<'_>, names: &Names, formulas: &Formulas, all: bool) -> Result<Build, Mistake> {
+/// Compiles the equations to dynamics; unless `all` is true, states without an equation have derivative zero.
+fn build(section: &Section<'_>, names: &Names, formulas: &Formulas, all: bool) -> Result<Build, UserError> {
     let section = section.clone().only(&names.states(), &BELONG)?;
     let mut outputs: Vec<Expression> = Vec::new();
     for state in &names.states {
@@ -326,14 +308,14 @@ fn build(section: &Section<'_>, names: &Names, formulas: &Formulas, all: bool) -
             None if all => {
                 let what = format!("there is no equation for '{state}'");
                 return Err(section
-                    .mistake(what)
+                    .error(what)
                     .hint(format!("as in: {state} = \"...\", which is d{state}/dt")));
             }
-            None => formulas.parse("0").map_err(|error| section.mistake(error.to_string()))?,
+            None => formulas.parse("0").map_err(|error| section.error(error.to_string()))?,
         });
     }
     let compiled = formulas.tape(&outputs, &names.values);
-    compiled.map_err(|error| section.mistake(format!("the equations cannot be computed: {error}")))?;
+    compiled.map_err(|error| section.error(format!("the equations cannot be computed: {error}")))?;
     let (formulas, states) = (formulas.clone(), names.states.len());
     Ok(Arc::new(move |values| match formulas.tape(&outputs, values) {
         Ok(tape) => Box::new(Equations::new(tape, states)),
@@ -341,7 +323,7 @@ fn build(section: &Section<'_>, names: &Names, formulas: &Formulas, all: bool) -
     }))
 }
 
-fn quantities(system: &Section<'_>, of: &[String], names: &Names) -> Result<Vec<Quantity>, Mistake> {
+fn quantities(system: &Section<'_>, of: &[String], names: &Names) -> Result<Vec<Quantity>, UserError> {
     let all: Vec<&str> = names.states().into_iter().chain(names.inputs()).collect();
     let units = system.get("units").map(Entry::section).transpose()?;
     let units = units.map(|units| units.only(&all, &[])).transpose()?;
@@ -349,7 +331,7 @@ fn quantities(system: &Section<'_>, of: &[String], names: &Names) -> Result<Vec<
     of.iter().map(|name| Ok(Quantity { name: name.clone(), unit: unit(name)?.into() })).collect()
 }
 
-fn initial_state(system: &Section<'_>, names: &Names) -> Result<Vec<f64>, Mistake> {
+fn initial_state(system: &Section<'_>, names: &Names) -> Result<Vec<f64>, UserError> {
     let entry = system.need("x0", "x0 = [0.2, 0.0]")?;
     if !entry.is_list() {
         return Ok(entry.by_name(&names.states())?.into_iter().map(|x| x.unwrap_or(0.0)).collect());
@@ -360,19 +342,19 @@ fn initial_state(system: &Section<'_>, names: &Names) -> Result<Vec<f64>, Mistak
     }
     let (found, needed) = (x0.len(), names.states.len());
     Err(entry
-        .mistake(format!("x0 has {found} numbers; there are {needed} states"))
+        .error(format!("x0 has {found} numbers; there are {needed} states"))
         .hint(format!("one number for each of: {}", names.states.join(", "))))
 }
 
-fn angles(system: &Section<'_>, names: &Names) -> Result<Vec<usize>, Mistake> {
+fn angles(system: &Section<'_>, names: &Names) -> Result<Vec<usize>, UserError> {
     let Some(entry) = system.get("angles") else { return Ok(Vec::new()) };
     let mut angles = Vec::new();
     for (name, at) in entry.texts()? {
         let Some(i) = names.states.iter().position(|state| state == name) else {
-            let mistake = entry.mistake_at(at, format!("no state is called '{}'", shortened(name)));
+            let error = entry.error_at(at, format!("no state is called '{}'", shortened(name)));
             return Err(match nearest(name, names.states().into_iter()) {
-                Some(meant) => mistake.hint(format!("did you mean '{meant}'?")),
-                None => mistake.hint(format!("there are: {}", names.states.join(", "))),
+                Some(meant) => error.hint(format!("did you mean '{meant}'?")),
+                None => error.hint(format!("there are: {}", names.states.join(", "))),
             });
         };
         if !angles.contains(&i) {
@@ -382,8 +364,8 @@ fn angles(system: &Section<'_>, names: &Names) -> Result<Vec<usize>, Mistake> {
     Ok(angles)
 }
 
-/// Where an episode ends: `limits`, and the comparisons of `stop_if`.
-fn state_bounds(system: &Section<'_>, names: &Names) -> Result<Bounds, Mistake> {
+/// State bounds at which an episode ends: `limits`, and the comparisons of `stop_if`.
+fn state_bounds(system: &Section<'_>, names: &Names) -> Result<Bounds, UserError> {
     let mut bounds = Bounds::none(names.states.len());
     if let Some(entry) = system.get("limits") {
         let section = entry.section()?.only(&names.states(), &[])?;
@@ -406,11 +388,11 @@ fn state_bounds(system: &Section<'_>, names: &Names) -> Result<Bounds, Mistake> 
             (_, _, Some(i), Some(limit)) => (i, limit, !comparison.less),
             _ => {
                 return Err(entry
-                    .mistake_in(comparison.span.start, "this comparison cannot stop an episode")
+                    .error_in(comparison.span.start, "this comparison cannot stop an episode")
                     .hint("possible is: a state compared with a number, as in \"level > 3 or level < 0\""));
             }
         };
-        // "x < limit" stops below it: the limit is the lowest x that goes on.
+        // "x < limit" aborts below the limit, so the limit is the lower bound.
         if below {
             bounds.lower[i] = bounds.lower[i].max(limit);
         } else {
@@ -420,11 +402,11 @@ fn state_bounds(system: &Section<'_>, names: &Names) -> Result<Bounds, Mistake> 
     Ok(bounds)
 }
 
-pub(super) fn positive(entry: &Entry<'_>) -> Result<f64, Mistake> {
+pub(super) fn positive(entry: &Entry<'_>) -> Result<f64, UserError> {
     let value = entry.finite()?;
     if value > 0.0 {
         Ok(value)
     } else {
-        Err(entry.mistake(format!("'{}' is {value}; it must be positive", entry.name)))
+        Err(entry.error(format!("'{}' is {value}; it must be positive", entry.name)))
     }
 }

@@ -1,18 +1,18 @@
-//! What a file says about learning: settings, noise, the first control.
+//! Reads the learning section of a system file: settings, noise, exploratory control.
 
-use super::excitation::Swing;
 use super::file::{BELONG, Names};
 use super::reader::{Section, Source};
 use crate::config::{Config, offset};
-use crate::mistake::{Mistake, Place, nearest};
-use ocorl::expression::Formulas;
+use crate::user_error::{Place, UserError, nearest};
+use ocorl::explore::MultiSine;
 use ocorl::learn::FirstControl;
 use ocorl::system::Task;
+use ocorl_expression::Formulas;
 use std::sync::Arc;
 use toml::{Table, Value};
 
-/// Of a measured derivative, for each state.
-pub(super) fn noise(learning: Option<&Section<'_>>, names: &Names) -> Result<Vec<f64>, Mistake> {
+/// Noise of a measured derivative, for each state.
+pub(super) fn noise(learning: Option<&Section<'_>>, names: &Names) -> Result<Vec<f64>, UserError> {
     let usual = 0.01;
     let Some(entry) = learning.and_then(|section| section.get("noise")) else {
         return Ok(vec![usual; names.states.len()]);
@@ -22,17 +22,17 @@ pub(super) fn noise(learning: Option<&Section<'_>>, names: &Names) -> Result<Vec
         Err(_) => entry.by_name(&names.states())?.into_iter().map(|n| n.unwrap_or(usual)).collect(),
     };
     match noise.iter().find(|n| !(**n > 0.0)) {
-        Some(n) => Err(entry.mistake(format!("the noise is {n}; it must be positive"))),
+        Some(n) => Err(entry.error(format!("the noise is {n}; it must be positive"))),
         None => Ok(noise),
     }
 }
 
-/// The control of episode 0.
+/// The control of the exploratory episode 0.
 pub(super) fn first_control(
     section: Option<&Section<'_>>,
     names: &Names,
     task: &Task,
-) -> Result<FirstControl, Mistake> {
+) -> Result<FirstControl, UserError> {
     let formulas =
         Formulas::new(names.of_states().time().forbid(&names.inputs, "it says what the inputs are"));
     let section = section.map(|section| section.clone().only(&names.inputs(), &BELONG)).transpose()?;
@@ -45,40 +45,40 @@ pub(super) fn first_control(
                 })?;
                 Ok(law)
             }
-            None => Err(Swing::new(i, task.safe_control[i], &task.control_bounds, task.horizon)),
+            None => Err(MultiSine::new(i, task.safe_control[i], &task.control_bounds, task.horizon)),
         });
     }
     Ok(Arc::new(move |t, x, u| {
         for (law, u) in laws.iter().zip(u) {
             *u = match law {
                 Ok(tape) => tape.evaluate(t, x)[0],
-                Err(swing) => swing.at(t),
+                Err(sines) => sines.at(t),
             };
         }
     }))
 }
 
-/// The settings with what [learning] says.
+/// Applies the settings of [learning].
 pub(super) fn config(
     source: Source<'_>,
     learning: Option<&Section<'_>>,
     mut config: Config,
-) -> Result<Config, Mistake> {
+) -> Result<Config, UserError> {
     let Some(section) = learning else { return Ok(config) };
-    let broken = |error: toml::de::Error| section.mistake(error.message().to_owned());
+    let broken = |error: toml::de::Error| section.error(error.message().to_owned());
     let mut document: Table = source.text.parse().map_err(broken)?;
     let Some(Value::Table(mut table)) = document.remove("learning") else { return Ok(config) };
     let own = ["noise", "optimism"];
     for entry in section.entries().iter().filter(|entry| !own.contains(&entry.name)) {
         if let (false, Some(meant)) = (config.knows(entry.name), nearest(entry.name, own.into_iter())) {
-            let mistake = entry.mistake(format!("no setting '{}'", entry.name));
-            return Err(mistake.hint(format!("did you mean '{meant}'?")));
+            let error = entry.error(format!("no setting '{}'", entry.name));
+            return Err(error.hint(format!("did you mean '{meant}'?")));
         }
     }
     table.remove("noise");
     if let Some(entry) = section.get("optimism") {
         if let Some(other) = section.get("explore") {
-            return Err(other.mistake("'explore' and 'optimism' say the same thing; one is enough"));
+            return Err(other.error("'explore' and 'optimism' say the same thing; one is enough"));
         }
         table.remove("optimism");
         table.insert("explore".into(), if entry.flag()? { "optimistic" } else { "mean" }.into());

@@ -1,19 +1,18 @@
-//! A system to be learned: one that comes with the program, or one of somebody's own, described in a file.
+//! A system to be learned: one shipped with the program, or one described in a user's TOML file.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `reader` | TOML whose every value knows its place |
-//! | `file` | what a file of a system may say, and what it comes to |
-//! | `learning`, `hardware` | the parts of the file about these |
-//! | `cost` | its cost: weights, or expressions |
+//! | `reader` | TOML with strict keys and the position of every value |
+//! | `file` | reads a system file and builds the system |
+//! | `learning`, `hardware` | the sections of the file with these names |
+//! | `cost` | the cost: weights, or expressions |
 //! | `excitation` | the control of episode 0 |
-//! | `warnings` | what is allowed, but probably not meant |
-//! | `template` | a file to begin with |
+//! | `warnings` | valid contents that are probably unintended |
+//! | `template` | a template for a new file |
 //!
-//! The whole file is described in `docs/own-system.md`.
+//! The file format is documented in `docs/own-system.md`.
 
 mod cost;
-mod excitation;
 mod file;
 mod hardware;
 mod learning;
@@ -25,69 +24,66 @@ pub use template::template;
 
 use crate::cell::unknown_system;
 use crate::config::Config;
-use crate::mistake::Mistake;
+use crate::user_error::{Hint, UserError};
 use ocorl::learn::{FirstControl, Settings};
 use ocorl::model::{Mean, Physics};
-use ocorl::system::{Benchmark, Dynamics, Task};
+use ocorl::system::{Benchmark, Build, Dynamics, KnownSystem, Task};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is to be controlled, what is wanted of it, and how it is learned unless somebody says otherwise.
+/// A plant, its task, and the default settings of the learner.
 #[derive(Clone)]
 pub struct System {
-    /// As typed on the command line; of a system of one's own, the name in its file.
+    /// Name of the system: as given on the command line, or as stated in its file.
     pub name: String,
-    /// What we want.
+    /// The control task.
     pub task: Task,
     /// The control of the exploratory episode 0.
     pub first_control: FirstControl,
-    /// How it is learned.
+    /// Default settings of the learner.
     pub settings: Settings,
-    /// The controller on the hardware.
+    /// Properties of the controller hardware.
     pub hardware: Hardware,
-    /// The equations, if they are known; none: only the hardware knows.
-    pub truth: Option<Benchmark>,
-    /// Known physics: what is believed of f before any measurement.
+    /// The true dynamics; `None` if only hardware exists.
+    pub truth: Option<KnownSystem>,
+    /// Known physics: prior mean of f before any measurement.
     pub prior: Option<MakeDynamics>,
-    /// The whole text of the file that describes it; none if it comes with the program.
+    /// Text of the file that describes the system; `None` if the system is shipped with the program.
     pub file: Option<String>,
     config: Config,
 }
 
-/// Makes dynamics, as often as they are needed.
+/// Factory for dynamics.
 pub type MakeDynamics = Arc<dyn Fn() -> Box<dyn Dynamics> + Send + Sync>;
 
-/// How the hardware wants to be controlled.
+/// Properties of the controller hardware.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hardware {
-    /// Time between two controls.
+    /// Control period.
     pub period: f64,
-    /// Largest change of each control per unit of time, if limited.
+    /// Maximum change of each control per unit of time, if limited; infinite where there is no limit. The task holds it too, as its rate
+    /// limit.
     pub max_rate: Option<Vec<f64>>,
 }
 
-/// Files beyond this are not read.
+/// Maximum size of a system file in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
 impl System {
-    /// The system called `name`, or the one that the file `name` describes: whatever has a '/' or ends in `.toml` is a file.
-    pub fn find(name: &str) -> Result<Self, Mistake> {
+    /// The shipped system called `name`, or the system of the file `name`: a name with a '/' or ending in `.toml` is a file.
+    pub fn find(name: &str) -> Result<Self, UserError> {
         if !is_file(name) {
             let benchmark = Benchmark::find(name).map_err(|error| {
-                let mistake = unknown_system(&error.name);
+                let error = unknown_system(&error.name);
                 let here = format!("{name}.toml");
-                if Path::new(&here).is_file() {
-                    mistake.hint(format!("did you mean '{here}'?"))
-                } else {
-                    mistake
-                }
+                if Path::new(&here).is_file() { error.hint(format!("did you mean '{here}'?")) } else { error }
             })?;
             return System::of(benchmark);
         }
         let unreadable = |cause: String| {
-            Mistake::new(format!("cannot read '{name}'"))
+            UserError::new(format!("cannot read '{name}'"))
                 .detail("cause", cause)
-                .hint("a file that describes a system; to begin one: ocorl new NAME")
+                .hint(Hint::NewSystemFile { expected: true })
         };
         let length = std::fs::metadata(name).map_err(|error| unreadable(error.to_string()))?.len();
         if length > MAX_FILE {
@@ -97,21 +93,21 @@ impl System {
         System::parse(&text, name)
     }
 
-    /// The system called `name` that comes with the program, or the one that the text of a file describes.
-    pub fn restore(name: &str, file: Option<&str>) -> Result<Self, Mistake> {
+    /// The shipped system called `name`, or the system that the text of a file describes.
+    pub fn restore(name: &str, file: Option<&str>) -> Result<Self, UserError> {
         match file {
             Some(text) => System::parse(text, name),
             None => System::find(name),
         }
     }
 
-    /// The system that `text` describes, which stands in the file `file`.
-    pub fn parse(text: &str, file: &str) -> Result<Self, Mistake> {
+    /// The system described by `text`, the contents of `file`.
+    pub fn parse(text: &str, file: &str) -> Result<Self, UserError> {
         file::read(text, file)
     }
 
-    /// A system that comes with the program, with the settings shipped for it.
-    pub fn of(benchmark: Benchmark) -> Result<Self, Mistake> {
+    /// A shipped system with its shipped settings.
+    pub fn of(benchmark: KnownSystem) -> Result<Self, UserError> {
         let mut config = Config::new(&benchmark)?;
         let unset = config.clone();
         config.load("default")?;
@@ -128,25 +124,38 @@ impl System {
         })
     }
 
-    /// Its settings with what `default`, `reference` or a file of settings says, ready for more.
-    pub fn config(&self, settings: &str) -> Result<Config, Mistake> {
+    /// The system with dynamics made by `build` as its true dynamics.
+    pub fn with_equations(&self, build: Build) -> KnownSystem {
+        if let Some(truth) = &self.truth {
+            let mut known = truth.clone();
+            known.build = build;
+            return known;
+        }
+        let mut known = KnownSystem::new(self.name.clone(), self.task.clone(), build);
+        known.first_control = self.first_control.clone();
+        known.prior = self.prior.clone().map(|make| Arc::new(move |_: &[f64]| make()) as Build);
+        known
+    }
+
+    /// The system's settings with `default`, `reference` or a settings file applied.
+    pub fn config(&self, settings: &str) -> Result<Config, UserError> {
         let mut config = self.config.clone();
         config.load(settings)?;
         Ok(config)
     }
 
-    /// Known physics as the mean of a model.
+    /// Known physics as the prior mean of a model.
     pub fn prior_mean(&self) -> Mean {
-        self.prior.as_ref().map_or(Mean::Zero, |make| Mean::Physics(Physics::new(make())))
+        self.prior.clone().map_or(Mean::Zero, |make| Mean::Physics(Physics::new(move || make())))
     }
 
-    /// What its file says that is allowed, but probably not meant.
+    /// Warnings about valid contents of its file that are probably unintended.
     pub fn warnings(&self) -> Vec<String> {
         warnings::of(self)
     }
 }
 
-/// Whether this names a file, not a system that comes with the program.
+/// Whether `name` denotes a file instead of a shipped system.
 fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"))
 }

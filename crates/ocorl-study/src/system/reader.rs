@@ -1,11 +1,11 @@
-//! TOML whose every value knows its place, read with strict keys.
+//! Reads TOML with strict keys and keeps the position of every value for errors.
 
-use crate::mistake::{Mistake, Place, nearest};
-use ocorl::expression::{Cause, ExpressionError, FUNCTIONS, Formulas, Scope};
+use crate::user_error::{Place, UserError, nearest};
+use ocorl_expression::{Cause, ExpressionError, FUNCTIONS, Formulas, Scope};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A text and the name of its file.
+/// TOML text and the name of its file.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) file: &'a str,
@@ -17,29 +17,29 @@ impl<'a> Source<'a> {
         Place::at(self.file, self.text, Some(at))
     }
 
-    /// Something is wrong at the key `path`, which stands at `at`.
-    pub(super) fn mistake(&self, at: usize, path: &str, what: impl Into<String>) -> Mistake {
-        let mistake = Mistake::new(what).detail("file", self.place(at).to_string());
-        if path.is_empty() { mistake } else { mistake.detail("key", path) }
+    /// An error at the key `path`, located at byte `at`.
+    pub(super) fn error(&self, at: usize, path: &str, what: impl Into<String>) -> UserError {
+        let located = UserError::new(what).detail("file", self.place(at).to_string());
+        if path.is_empty() { located } else { located.detail("key", path) }
     }
 
-    /// The document.
-    pub(super) fn parse(&self) -> Result<Spanned<DeTable<'a>>, Mistake> {
+    /// Parses the document.
+    pub(super) fn parse(&self) -> Result<Spanned<DeTable<'a>>, UserError> {
         DeTable::parse(self.text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let cause = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-            self.mistake(at, "", format!("'{}' is not TOML", self.file)).detail("cause", cause)
+            self.error(at, "", format!("'{}' is not TOML", self.file)).detail("cause", cause)
         })
     }
 }
 
-/// A table all of whose keys are known.
+/// A table whose keys are all known.
 #[derive(Clone)]
 pub(super) struct Section<'a> {
     source: Source<'a>,
     path: String,
     at: usize,
-    /// In the order in which they are written.
+    /// Entries in the order of the file.
     entries: Vec<Entry<'a>>,
 }
 
@@ -49,13 +49,13 @@ pub(super) struct Entry<'a> {
     source: Source<'a>,
     pub(super) name: &'a str,
     pub(super) path: String,
-    /// Where its key stands.
+    /// Byte offset of the key.
     pub(super) at: usize,
     value: &'a Spanned<DeValue<'a>>,
 }
 
 impl<'a> Section<'a> {
-    /// All entries of a table, whatever they are called.
+    /// All entries of a table, with any keys.
     pub(super) fn any(source: Source<'a>, path: &str, at: usize, table: &'a DeTable<'a>) -> Self {
         let entry = |(key, value): (&'a Spanned<_>, &'a Spanned<DeValue<'a>>)| {
             let name: &'a std::borrow::Cow<'a, str> = key.get_ref();
@@ -67,8 +67,8 @@ impl<'a> Section<'a> {
         Section { source, path: path.into(), at, entries }
     }
 
-    /// Refuses keys other than `known`. `elsewhere` are sections with keys of their own, for a hint.
-    pub(super) fn only(self, known: &[&str], elsewhere: &[(&str, &[&str])]) -> Result<Self, Mistake> {
+    /// Rejects keys other than `known`. `elsewhere` lists other sections with their keys, for a hint.
+    pub(super) fn only(self, known: &[&str], elsewhere: &[(&str, &[&str])]) -> Result<Self, UserError> {
         let Some(entry) = self.entries.iter().find(|entry| !known.contains(&entry.name)) else {
             return Ok(self);
         };
@@ -77,8 +77,8 @@ impl<'a> Section<'a> {
             path => format!("no key '{}' in [{path}]", shortened(entry.name)),
         };
         let belongs = elsewhere.iter().find(|(_, keys)| keys.contains(&entry.name));
-        let mistake = entry.source.mistake(entry.at, &shortened(&entry.path), what);
-        Err(mistake.hint(match (nearest(entry.name, known.iter().copied()), belongs) {
+        let located = entry.source.error(entry.at, &shortened(&entry.path), what);
+        Err(located.hint(match (nearest(entry.name, known.iter().copied()), belongs) {
             (Some(meant), Some((section, _))) => {
                 format!("did you mean '{meant}'? or it belongs in [{section}]")
             }
@@ -96,44 +96,44 @@ impl<'a> Section<'a> {
         self.entries.iter().find(|entry| entry.name == key)
     }
 
-    /// A key that must be there.
-    pub(super) fn need(&self, key: &str, form: &str) -> Result<&Entry<'a>, Mistake> {
+    /// A required key.
+    pub(super) fn need(&self, key: &str, form: &str) -> Result<&Entry<'a>, UserError> {
         self.get(key).ok_or_else(|| {
             self.source
-                .mistake(self.at, &format!("{}.{key}", self.path), format!("[{}] has no '{key}'", self.path))
+                .error(self.at, &format!("{}.{key}", self.path), format!("[{}] has no '{key}'", self.path))
                 .hint(format!("as in: {form}"))
         })
     }
 
-    /// Something is wrong with the section as a whole.
-    pub(super) fn mistake(&self, what: impl Into<String>) -> Mistake {
-        self.source.mistake(self.at, &self.path, what)
+    /// An error about the section as a whole.
+    pub(super) fn error(&self, what: impl Into<String>) -> UserError {
+        self.source.error(self.at, &self.path, what)
     }
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn mistake(&self, what: impl Into<String>) -> Mistake {
-        self.source.mistake(self.at, &shortened(&self.path), what)
+    pub(super) fn error(&self, what: impl Into<String>) -> UserError {
+        self.source.error(self.at, &shortened(&self.path), what)
     }
 
-    /// The same for a place within its value.
-    pub(super) fn mistake_at(&self, at: usize, what: impl Into<String>) -> Mistake {
-        self.source.mistake(at, &shortened(&self.path), what)
+    /// An error at byte `at` within the value.
+    pub(super) fn error_at(&self, at: usize, what: impl Into<String>) -> UserError {
+        self.source.error(at, &shortened(&self.path), what)
     }
 
-    /// The same for a place within its text.
-    pub(super) fn mistake_in(&self, start: usize, what: impl Into<String>) -> Mistake {
-        self.mistake_at(self.inside(self.value, start), what)
+    /// An error at byte `start` within a text value.
+    pub(super) fn error_in(&self, start: usize, what: impl Into<String>) -> UserError {
+        self.error_at(self.inside(self.value, start), what)
     }
 
-    /// Where in the file byte `start` of a text stands. With escapes in it the text is not what stands there; then its beginning is the place.
+    /// File offset of byte `start` of a text value. With escapes the text differs from the file; then the start of the value is returned.
     fn inside(&self, value: &Spanned<DeValue<'a>>, start: usize) -> usize {
         let span = value.span();
         let raw = self.source.text.get(span.clone()).unwrap_or_default();
         span.start + value.get_ref().as_str().and_then(|text| raw.find(text)).map_or(0, |skip| skip + start)
     }
 
-    fn wrong(&self, value: &Spanned<DeValue<'a>>, need: &str) -> Mistake {
+    fn wrong(&self, value: &Spanned<DeValue<'a>>, need: &str) -> UserError {
         let found = match value.get_ref() {
             DeValue::String(_) => "a text",
             DeValue::Integer(_) | DeValue::Float(_) => "a number",
@@ -143,7 +143,7 @@ impl<'a> Entry<'a> {
             DeValue::Table(_) => "a table",
         };
         let what = format!("'{}' must be {need}, not {found}", shortened(self.name));
-        self.source.mistake(value.span().start, &shortened(&self.path), what)
+        self.source.error(value.span().start, &shortened(&self.path), what)
     }
 
     pub(super) fn is_text(&self) -> bool {
@@ -154,14 +154,14 @@ impl<'a> Entry<'a> {
         matches!(self.value.get_ref(), DeValue::Array(_))
     }
 
-    pub(super) fn text(&self) -> Result<&'a str, Mistake> {
+    pub(super) fn text(&self) -> Result<&'a str, UserError> {
         match self.value.get_ref() {
             DeValue::String(text) => Ok(text),
             _ => Err(self.wrong(self.value, "a text in quotes")),
         }
     }
 
-    pub(super) fn flag(&self) -> Result<bool, Mistake> {
+    pub(super) fn flag(&self) -> Result<bool, UserError> {
         match self.value.get_ref() {
             DeValue::Boolean(flag) => Ok(*flag),
             _ => Err(self.wrong(self.value, "true or false")),
@@ -169,25 +169,25 @@ impl<'a> Entry<'a> {
     }
 
     /// A number, which may be infinite.
-    pub(super) fn number(&self) -> Result<f64, Mistake> {
+    pub(super) fn number(&self) -> Result<f64, UserError> {
         self.number_in(self.value)
     }
 
-    /// A number that is finite.
-    pub(super) fn finite(&self) -> Result<f64, Mistake> {
+    /// A finite number.
+    pub(super) fn finite(&self) -> Result<f64, UserError> {
         self.finite_in(self.value)
     }
 
-    fn finite_in(&self, value: &Spanned<DeValue<'a>>) -> Result<f64, Mistake> {
+    fn finite_in(&self, value: &Spanned<DeValue<'a>>) -> Result<f64, UserError> {
         let number = self.number_in(value)?;
         if number.is_finite() {
             return Ok(number);
         }
         let what = format!("'{}' is {number}; it must be finite", shortened(self.name));
-        Err(self.source.mistake(value.span().start, &shortened(&self.path), what))
+        Err(self.source.error(value.span().start, &shortened(&self.path), what))
     }
 
-    fn number_in(&self, value: &Spanned<DeValue<'a>>) -> Result<f64, Mistake> {
+    fn number_in(&self, value: &Spanned<DeValue<'a>>) -> Result<f64, UserError> {
         let written = match value.get_ref() {
             DeValue::Integer(whole) => {
                 i128::from_str_radix(whole.as_str(), whole.radix()).ok().map(|n| n as f64)
@@ -196,7 +196,7 @@ impl<'a> Entry<'a> {
             DeValue::String(text) => {
                 let formulas = Formulas::new(Scope::new());
                 let parsed = formulas.parse(text);
-                let parsed = parsed.map_err(|error| self.expression_mistake(value, &error, &formulas))?;
+                let parsed = parsed.map_err(|error| self.expression_error(value, &error, &formulas))?;
                 formulas.constant(&parsed, &[])
             }
             _ => None,
@@ -207,13 +207,13 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// As many finite numbers as there are.
-    pub(super) fn numbers(&self) -> Result<Vec<f64>, Mistake> {
+    /// A list of finite numbers of any length.
+    pub(super) fn numbers(&self) -> Result<Vec<f64>, UserError> {
         self.list("a list of numbers")?.iter().map(|value| self.finite_in(value)).collect()
     }
 
-    /// [low, high]
-    pub(super) fn limits(&self) -> Result<[f64; 2], Mistake> {
+    /// A pair of limits [low, high].
+    pub(super) fn limits(&self) -> Result<[f64; 2], UserError> {
         let need = "its limits [low, high]";
         let [low, high] = self.list(need)? else { return Err(self.wrong_length(need)) };
         let (low, high) = (self.number_in(low)?, self.number_in(high)?);
@@ -221,20 +221,20 @@ impl<'a> Entry<'a> {
             return Ok([low, high]);
         }
         Err(self
-            .mistake(format!("the limits of '{}' are empty: [{low}, {high}]", self.name))
+            .error(format!("the limits of '{}' are empty: [{low}, {high}]", self.name))
             .hint("the first must be below the second; no limit is -inf or inf"))
     }
 
-    fn wrong_length(&self, need: &str) -> Mistake {
-        self.source.mistake(
+    fn wrong_length(&self, need: &str) -> UserError {
+        self.source.error(
             self.value.span().start,
             &shortened(&self.path),
             format!("'{}' must be {need}", shortened(self.name)),
         )
     }
 
-    /// Texts with their places.
-    pub(super) fn texts(&self) -> Result<Vec<(&'a str, usize)>, Mistake> {
+    /// A list of texts with their positions.
+    pub(super) fn texts(&self) -> Result<Vec<(&'a str, usize)>, UserError> {
         let one = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
             DeValue::String(text) => Ok((&**text, value.span().start)),
             _ => Err(self.wrong(value, "a list of names in quotes")),
@@ -242,7 +242,7 @@ impl<'a> Entry<'a> {
         self.list("a list of names in quotes")?.iter().map(one).collect()
     }
 
-    fn list(&self, need: &str) -> Result<&'a [Spanned<DeValue<'a>>], Mistake> {
+    fn list(&self, need: &str) -> Result<&'a [Spanned<DeValue<'a>>], UserError> {
         match self.value.get_ref() {
             DeValue::Array(list) => Ok(list),
             _ => Err(self.wrong(self.value, need)),
@@ -250,15 +250,15 @@ impl<'a> Entry<'a> {
     }
 
     /// A table with any keys.
-    pub(super) fn section(&self) -> Result<Section<'a>, Mistake> {
+    pub(super) fn section(&self) -> Result<Section<'a>, UserError> {
         match self.value.get_ref() {
             DeValue::Table(table) => Ok(Section::any(self.source, &self.path, self.at, table)),
             _ => Err(self.wrong(self.value, &format!("a section [{}]", self.path))),
         }
     }
 
-    /// A table by name: for each of `names` its number, or none.
-    pub(super) fn by_name(&self, names: &[&str]) -> Result<Vec<Option<f64>>, Mistake> {
+    /// A table by name: for each of `names` its number, or `None`.
+    pub(super) fn by_name(&self, names: &[&str]) -> Result<Vec<Option<f64>>, UserError> {
         let section = match self.value.get_ref() {
             DeValue::Table(table) => Section::any(self.source, &self.path, self.at, table),
             _ => return Err(self.wrong(self.value, &format!("a table, as in {{ {} = 1.0 }}", names[0]))),
@@ -267,49 +267,48 @@ impl<'a> Entry<'a> {
         names.iter().map(|name| section.get(name).map(Entry::finite).transpose()).collect()
     }
 
-    /// Reads an expression, or says what is wrong with it and where.
+    /// Parses an expression, or returns an error with its position.
     pub(super) fn parsed<T>(
         &self,
         formulas: &Formulas,
         parse: impl FnOnce(&Formulas, &str) -> Result<T, ExpressionError>,
-    ) -> Result<T, Mistake> {
+    ) -> Result<T, UserError> {
         let text = match self.value.get_ref() {
             DeValue::String(text) => text.to_string(),
-            // A plain number is an expression too.
+            // A plain number is also an expression.
             DeValue::Integer(_) | DeValue::Float(_) => format!("{:?}", self.finite()?),
             _ => return Err(self.wrong(self.value, "an expression in quotes")),
         };
-        parse(formulas, &text).map_err(|error| self.expression_mistake(self.value, &error, formulas))
+        parse(formulas, &text).map_err(|error| self.expression_error(self.value, &error, formulas))
     }
 
-    fn expression_mistake(
+    fn expression_error(
         &self,
         value: &Spanned<DeValue<'a>>,
         error: &ExpressionError,
         formulas: &Formulas,
-    ) -> Mistake {
+    ) -> UserError {
         let at = self.inside(value, error.span.start);
         let what = format!("the expression for '{}' cannot be read", shortened(self.name));
-        let mistake =
-            self.source.mistake(at, &shortened(&self.path), what).detail("cause", error.to_string());
+        let located = self.source.error(at, &shortened(&self.path), what).detail("cause", error.to_string());
         let names = formulas.scope().names();
         let functions = FUNCTIONS.map(|(name, _)| name);
         match &error.cause {
             Cause::UnknownName(name) => match nearest(name, names.iter().copied().chain(functions)) {
-                Some(meant) => mistake.hint(format!("did you mean '{meant}'?")),
-                None => mistake.hint(format!("there are: {}", names.join(", "))),
+                Some(meant) => located.hint(format!("did you mean '{meant}'?")),
+                None => located.hint(format!("there are: {}", names.join(", "))),
             },
             Cause::UnknownFunction(name) => match nearest(name, functions.into_iter()) {
-                Some(meant) => mistake.hint(format!("did you mean '{meant}'?")),
-                None => mistake.hint(format!("there are: {}", functions.join(", "))),
+                Some(meant) => located.hint(format!("did you mean '{meant}'?")),
+                None => located.hint(format!("there are: {}", functions.join(", "))),
             },
-            Cause::And => mistake.hint("as in: \"level > 3 or level < 0\""),
-            _ => mistake,
+            Cause::And => located.hint("as in: \"level > 3 or level < 0\""),
+            _ => located,
         }
     }
 }
 
-/// The beginning of a long word.
+/// A long word, truncated for a message.
 pub(super) fn shortened(word: &str) -> String {
     match word.char_indices().nth(60) {
         Some((end, _)) => format!("{}...", &word[..end]),

@@ -1,14 +1,14 @@
-//! A file to begin with: a tank, which is a system small enough to read.
+//! Template of a system file: a tank, as a small example.
 
-/// The text of a new file for a system called `name`; for hardware without equations.
-pub fn template(name: &str, hardware: bool) -> String {
+/// The text of a new file for a system called `name`, with a comment below its title; with `hardware`, a version without equations.
+pub fn template(name: &str, comment: &str, hardware: bool) -> String {
     let equations = if hardware { "" } else { EQUATIONS };
     let used = if hardware { HARDWARE } else { "" };
-    format!("{}\n{equations}{COST}{used}", HEAD.replace("NAME", name))
+    format!("{}\n{equations}{COST}{used}", HEAD.replace("COMMENT", comment).replace("NAME", name))
 }
 
 const HEAD: &str = r#"# A system of your own. Everything about this file: docs/own-system.md
-# Look it over: ocorl check NAME.toml      Learn it: ocorl run NAME.toml
+# COMMENT
 
 [system]
 name    = "NAME"

@@ -1,10 +1,10 @@
-//! What a file may say, but probably does not mean.
+//! Warnings about valid contents of a system file that are probably unintended.
 
 use super::System;
 use ocorl::linalg::{Linearization, Points, Quadratization};
 use ocorl::random::Stream;
 
-/// Points around the start that are looked at.
+/// Number of points around the initial state that are checked.
 const PROBES: usize = 50;
 
 pub(super) fn of(system: &System) -> Vec<String> {
@@ -15,7 +15,7 @@ pub(super) fn of(system: &System) -> Vec<String> {
     warnings
 }
 
-/// The start and points near it, inputs within their limits.
+/// The initial state and points near it, with inputs within their limits.
 fn probes(system: &System) -> Vec<f64> {
     let task = &system.task;
     let mut rng = Stream::root(0).child("probes").rng();

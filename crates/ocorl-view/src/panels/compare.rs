@@ -1,17 +1,17 @@
-//! Several studies on the same axes.
+//! Compares several studies on the same axes.
 
 use super::{Exhibit, StudyView};
 use crate::plots::{Curve, Middle};
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use std::collections::BTreeMap;
 
-/// Colours that can be told apart; further studies have them again, dashed.
+/// Number of colours that readers can distinguish; further studies reuse them, dashed.
 const COLORS: usize = 7;
-/// From so many studies of one kind on, their middle and band are drawn instead of each.
+/// From this many studies that differ only in their seed, their median and band are drawn instead of each curve.
 const MANY: usize = 3;
 
-/// One panel a system: what each study cost by episode, by measurements, and above the best control. Studies that differ in their seed alone are
-/// drawn as median and band if they are many.
+/// Cost of each study by episode, by measurements, and above the optimum; one panel per system. Several studies that differ only
+/// in their seed are drawn as median and band.
 pub fn compare(views: &[&StudyView]) -> Vec<Exhibit> {
     let mut systems: BTreeMap<String, Vec<&StudyView>> = BTreeMap::new();
     for view in views {
@@ -26,7 +26,7 @@ pub fn compare(views: &[&StudyView]) -> Vec<Exhibit> {
         Exhibit::new(
             "cost",
             "Cost by episode",
-            "What each study cost, on the same axes; studies that differ in their seed alone as median and 20 to 80 % band.",
+            "Cost of each study on the same axes; studies that differ only in their seed as median and 20 to 80 % band.",
             figure("Cost by episode", &|name, views| {
                 by_episode(Panel::new(name, episode(), Axis::new("cost", "").log()), views, &|_, cost| cost)
             }),
@@ -34,7 +34,7 @@ pub fn compare(views: &[&StudyView]) -> Vec<Exhibit> {
         Exhibit::new(
             "measurements",
             "Cost by measurements",
-            "What was reached with how many measurements.",
+            "Cost of each episode against the number of measurements taken before it.",
             figure("Cost by measurements", &|name, views| {
                 by_measurements(
                     Panel::new(name, Axis::new("measurements", "").whole(), Axis::new("cost", "").log()),
@@ -46,10 +46,10 @@ pub fn compare(views: &[&StudyView]) -> Vec<Exhibit> {
     if views.iter().all(|view| view.baselines.continuous.is_some()) {
         exhibits.push(Exhibit::new(
             "gap",
-            "Cost above the best",
-            "How far each episode was above the best continuous control, in percent of it.",
-            figure("Cost above the best continuous control", &|name, views| {
-                let panel = Panel::new(name, episode(), Axis::new("above the best", "%").log());
+            "Cost above the optimum",
+            "Cost of each episode above the optimum with known dynamics, in percent of the optimum.",
+            figure("Cost above the optimum (known dynamics)", &|name, views| {
+                let panel = Panel::new(name, episode(), Axis::new("above optimum", "%").log());
                 by_episode(panel, views, &|view, cost| {
                     view.baselines.continuous.map_or(f64::NAN, |best| 100.0 * (cost / best - 1.0))
                 })
@@ -59,7 +59,7 @@ pub fn compare(views: &[&StudyView]) -> Vec<Exhibit> {
     exhibits
 }
 
-/// Studies that differ in their seed alone, by what they are called.
+/// Groups the studies that differ only in their seed, by their common name.
 fn kinds<'a>(views: &[&'a StudyView]) -> BTreeMap<String, Vec<&'a StudyView>> {
     let mut kinds: BTreeMap<String, Vec<&StudyView>> = BTreeMap::new();
     for view in views {
@@ -67,7 +67,7 @@ fn kinds<'a>(views: &[&'a StudyView]) -> BTreeMap<String, Vec<&'a StudyView>> {
         let kind = format!(
             "{}, {}",
             settings.strategy.name().replace('-', " "),
-            super::summary::word(&settings.explore)
+            super::summary::setting_text(&settings.explore)
         );
         kinds.entry(kind).or_default().push(view);
     }
@@ -85,7 +85,7 @@ fn by_measurements(panel: Panel, views: &[&StudyView]) -> Panel {
     lines(panel, views, &|view| {
         let mut known = 0;
         let each = view.study.history().episodes.iter().zip(view.costs()).map(|(episode, (_, cost, _))| {
-            // What an episode could use was measured before it.
+            // An episode can use only what was measured before it.
             let before = known;
             known += if episode.is_used() { episode.rows.len() } else { 0 };
             (before, cost)
@@ -94,7 +94,7 @@ fn by_measurements(panel: Panel, views: &[&StudyView]) -> Panel {
     })
 }
 
-/// One curve a study, or a median and a band for many of one kind.
+/// Draws one curve per study, or a median and a band for several studies that differ only in their seed.
 fn lines(mut panel: Panel, views: &[&StudyView], values: &dyn Fn(&StudyView) -> Vec<(usize, f64)>) -> Panel {
     let mut number = 0;
     for (kind, views) in kinds(views) {
@@ -120,7 +120,7 @@ fn lines(mut panel: Panel, views: &[&StudyView], values: &dyn Fn(&StudyView) -> 
     }
     let rules = views.first().map(|view| view.baselines);
     match rules.and_then(|b| b.continuous).filter(|_| panel.y.label == "cost") {
-        Some(best) => panel.mark(Mark::horizontal(best).muted().dashed().label("best continuous")),
+        Some(best) => panel.mark(Mark::horizontal(best).muted().dashed().label("optimum (known dynamics)")),
         None => panel,
     }
 }

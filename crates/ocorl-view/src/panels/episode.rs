@@ -1,4 +1,4 @@
-//! One episode: what was planned, done and measured, and what was believed before it.
+//! The view of one episode: plan, executed trajectory, measurements, and the model before the episode.
 
 use super::{Exhibit, StudyView};
 use crate::plots::{calibration, slices, time_axis, uncertainty};
@@ -6,95 +6,99 @@ use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::linalg::Points;
 use ocorl::model::{Posterior, Query, StatisticalModel};
 use ocorl::random::Stream;
+use ocorl::simulate::Trajectory;
 use ocorl::system::{Quantity, Task};
 use ocorl_study::plan_file::LegTable;
-use ocorl_study::portrait::{Portrait, Prediction, predicted, uncertainty as unknown};
+use ocorl_study::run_snapshot::{Prediction, RunSnapshot, predicted, uncertainty as uncertainty_at};
 use ocorl_study::study::{EpisodeHistory, Row};
-use ocorl_study::trace::{Health, Way};
+use ocorl_study::trace::{Health, maybe_path};
 use serde::Serialize;
 
-/// Colours of the series.
+/// Series colours.
 const EXECUTED: usize = 0;
 const PLANNED: usize = 1;
 const MEASURED: usize = 3;
-/// A limit is drawn if it is no farther from the data than this multiple of their range.
+/// A limit is drawn only if it is no farther from the data than this multiple of their range.
 const FAR: f64 = 1.5;
-/// Calibration looks back as long as this many data are not exceeded: models of more take too long to make again on the way.
+/// Calibration uses earlier models only while they have at most this many data; rebuilding larger ones would take too long.
 const MOST_DATA: usize = 200;
 
-/// Everything about one episode.
+/// Plots, table and trajectory of one episode.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EpisodeView {
-    /// Its number.
+    /// Number of the episode; 0 is the exploratory one.
     pub episode: usize,
-    /// Whether it is not over.
+    /// Whether the episode has been planned but not recorded.
     pub running: bool,
-    /// What it cost, in the units of the paper's table.
+    /// Cost of the episode, in the units of the paper's table; `None` until it is known.
     pub cost: Option<f64>,
-    /// Its plots.
+    /// Plots of the episode.
     pub exhibits: Vec<Exhibit>,
-    /// What was measured.
+    /// Measurements of the episode as a table.
     pub measurements: MeasurementTable,
-    /// The way it went; else the measured points; else the plan.
-    pub motion: Option<Way>,
+    /// The trajectory that was seen; else the measured points; else the plan.
+    #[serde(serialize_with = "maybe_path::serialize")]
+    pub motion: Option<Trajectory>,
 }
 
-/// What was measured, for people.
+/// The measurements of an episode as a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasurementTable {
-    /// Names.
+    /// Column names.
     pub columns: Vec<String>,
-    /// Numbers, as many as names; none where there is none.
+    /// One row per measurement, as long as `columns`; `None` for a missing value.
     pub rows: Vec<Vec<Option<f64>>>,
 }
 
 impl StudyView {
-    /// Everything about an episode; none if there is no such.
+    /// The view of an episode; `None` if it does not exist.
     pub fn episode(&self, number: usize) -> Option<EpisodeView> {
         let episode = self.study.history().episodes.get(number)?;
-        let portrait = self.portrait(number);
-        let model = portrait.as_ref().and_then(|p| p.snapshots.get(number)?.before.clone());
+        let run = self.run_snapshot(number);
+        let model = run.as_ref().and_then(|p| p.snapshots.get(number)?.before.clone());
+        // In discrete time the model is not of f, and these plots are.
+        let model = model.filter(|model| model.dims() == self.task().dims());
         let mut exhibits = Vec::new();
         let planned = episode.plan.legs.iter().any(|leg| leg.planned_cost.is_some());
-        if planned || !episode.rows.is_empty() || self.way(number, 0).is_some() {
+        if planned || !episode.rows.is_empty() || self.path(number, 0).is_some() {
             exhibits.push(self.states(episode, model.as_deref()));
             exhibits.push(self.phase(episode, model.as_deref()));
         }
-        if let Some(portrait) = portrait.as_ref().filter(|_| model.is_some()) {
+        if let Some(run) = run.as_ref().filter(|_| model.is_some()) {
             exhibits.push(Exhibit::new(
                 "uncertainty",
                 "Uncertainty and chosen times",
-                "What the model did not know along the trajectory it expected, and when it was measured.",
-                uncertainty(portrait, &[number]),
+                "Model uncertainty along the predicted trajectory, and the measurement times chosen from it.",
+                uncertainty(run, &[number]),
             ));
             exhibits.push(Exhibit::new(
                 "slices",
-                "The model along lines",
-                "What the model says of each derivative through a measured point, with its band and the data nearby.",
-                slices(portrait, number),
+                "Model slices",
+                "The model of each derivative along lines through a measured point: mean, confidence band and nearby measurements.",
+                slices(run, number),
             ));
             exhibits.push(Exhibit::new(
                 "calibration",
                 "Calibration",
-                "How often new measurements lay in bands of a given level, by models that had not seen them.",
-                calibration(std::slice::from_ref(portrait), 1),
+                "Nominal and observed coverage of new measurements, by models that had not seen them.",
+                calibration(std::slice::from_ref(run), 1),
             ));
         }
         let trace = self.traces.get(&number);
         exhibits.extend(trace.and_then(|trace| trace.control.as_ref()).map(|health| self.controller(health)));
-        let scale = self.baselines.scale;
+        let units = self.baselines.units;
         Some(EpisodeView {
             episode: number,
             running: episode.closed.is_none(),
-            cost: episode.closed.as_ref().and_then(|closed| closed.cost).map(|cost| scale * cost),
+            cost: episode.closed.as_ref().and_then(|closed| closed.cost).map(|cost| units.cost(cost)),
             exhibits,
             measurements: self.measurements(episode, model.as_deref()),
             motion: self.motion(episode),
         })
     }
 
-    /// The study with the model before `number`, and with those before earlier ones while they are small.
-    fn portrait(&self, number: usize) -> Option<Portrait> {
+    /// The study with the model before episode `number`, and with the models before earlier episodes while they are small.
+    fn run_snapshot(&self, number: usize) -> Option<RunSnapshot> {
         let mut data: usize = self.study.history().imports.iter().map(|(_, import)| import.rows.len()).sum();
         let mut looked = Vec::new();
         for episode in self.study.history().episodes.iter().take(number) {
@@ -104,16 +108,16 @@ impl StudyView {
             data += if episode.is_used() { episode.rows.len() } else { 0 };
         }
         looked.push(number);
-        Portrait::of_study(&self.study, &self.traces, &looked).ok().flatten()
+        RunSnapshot::of_study(&self.study, &self.traces, &looked).ok().flatten()
     }
 
     fn task(&self) -> &Task {
         &self.study.system().task
     }
 
-    /// The way of a run, if it was seen.
-    fn way(&self, episode: usize, start: usize) -> Option<&Way> {
-        self.traces.get(&episode)?.paths.get(start).filter(|way| !way.t.is_empty())
+    /// The trajectory of a run, if it was seen.
+    fn path(&self, episode: usize, start: usize) -> Option<&Trajectory> {
+        self.traces.get(&episode)?.paths.get(start).filter(|path| !path.is_empty())
     }
 
     fn states(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Exhibit {
@@ -126,7 +130,7 @@ impl StudyView {
             let mut panel = self.over_time(episode, quantity, |x, _| x[i], |leg| step_states(leg, i));
             let bands: Vec<Mark> = expected.iter().map(|range| band(range, i)).collect();
             panel = within(panel, &bands);
-            // Behind everything else.
+            // Drawn behind everything else.
             panel.marks.splice(0..0, bands);
             figure = figure.panel(limits(panel, task.state_bounds.lower[i], task.state_bounds.upper[i]));
         }
@@ -134,11 +138,11 @@ impl StudyView {
             let panel = self.over_time(episode, quantity, |_, u| u[j], |leg| step_controls(leg, j));
             figure = figure.panel(limits(panel, task.control_bounds.lower[j], task.control_bounds.upper[j]));
         }
-        let about = "Each state and control: what was planned (as the planner hopes), where the model expects it to lead, what was done, what was measured.";
+        let about = "Each state and control: the plan, the range in which the model predicts the plan to lead, the executed trajectory, and the measurements.";
         Exhibit::new("states", "States and controls over time", about, figure)
     }
 
-    /// Where the plan leads by what was believed, from each initial state.
+    /// Range in which the model predicts the planned controls to lead, for each initial state.
     fn expected(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Vec<Prediction> {
         let Some(model) = model else { return Vec::new() };
         let stream = Stream::root(self.study.created().seed).child("prediction").index(episode.episode);
@@ -146,7 +150,7 @@ impl StudyView {
         intentions.filter_map(|intention| predicted(model, self.task(), &intention, stream)).collect()
     }
 
-    /// One quantity of all runs.
+    /// One quantity over time, for all runs of the episode.
     fn over_time(
         &self,
         episode: &EpisodeHistory,
@@ -160,9 +164,10 @@ impl StudyView {
             panel = panel.mark(planned(leg).series(PLANNED).dashed().label("planned"));
         }
         for leg in &episode.plan.legs {
-            if let Some(way) = self.way(episode.episode, leg.start) {
-                let y: Vec<f64> = way.x.iter().zip(&way.u).map(|(x, u)| value(x, u)).collect();
-                panel = panel.mark(Mark::line(&*way.t, y).series(EXECUTED).label("executed"));
+            if let Some(path) = self.path(episode.episode, leg.start) {
+                let y: Vec<f64> =
+                    path.states.iter().zip(path.controls.iter()).map(|(x, u)| value(x, u)).collect();
+                panel = panel.mark(Mark::line(&*path.times, y).series(EXECUTED).label("executed"));
             }
         }
         let (t, y): (Vec<f64>, Vec<f64>) = episode.rows.iter().map(|r| (r.t, value(&r.x, &r.u))).unzip();
@@ -171,15 +176,13 @@ impl StudyView {
 
     fn phase(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Exhibit {
         let task = self.task();
-        let sigma = |way: &Way| {
-            let points: Vec<f64> =
-                way.x.iter().zip(&way.u).flat_map(|(x, u)| x.iter().chain(u)).copied().collect();
+        let sigma = |path: &Trajectory| {
             let (model, dim) = (model?, task.dims().point());
-            (model.dims() == task.dims()).then(|| unknown(model, Points::new(&points, dim)))
+            (model.dims() == task.dims()).then(|| uncertainty_at(model, Points::new(&path.points(), dim)))
         };
         // Asked for once, not for every pair of states.
-        let legs = episode.plan.legs.iter().filter_map(|leg| self.way(episode.episode, leg.start));
-        let ways: Vec<(&Way, Option<Vec<f64>>)> = legs.map(|way| (way, sigma(way))).collect();
+        let legs = episode.plan.legs.iter().filter_map(|leg| self.path(episode.episode, leg.start));
+        let paths: Vec<(&Trajectory, Option<Vec<f64>>)> = legs.map(|path| (path, sigma(path))).collect();
         let pairs = pairs(task.states.len());
         let title = format!("{}: phase portrait of episode {}", self.name(), episode.episode);
         let mut figure = Figure::new(title).columns(pairs.len().clamp(1, 3));
@@ -196,16 +199,16 @@ impl StudyView {
                     leg.times.iter().zip(&leg.states).map(|(t, x)| place(*t, x)).unzip();
                 panel = panel.mark(Mark::line(x, y).series(PLANNED).dashed().label("planned"));
             }
-            for (way, sigma) in &ways {
+            for (path, sigma) in &paths {
                 let (x, y): (Vec<f64>, Vec<f64>) =
-                    way.t.iter().zip(&way.x).map(|(t, x)| place(*t, x)).unzip();
+                    path.times.iter().zip(path.states.iter()).map(|(t, x)| place(*t, x)).unzip();
                 panel = panel.mark(match sigma {
                     Some(sigma) => Mark::colored_line(x, y, &**sigma).label("executed"),
                     None => Mark::line(x, y).series(EXECUTED).label("executed"),
                 });
             }
             if model.is_some() {
-                panel = panel.color(Axis::new("‖σ‖ before", ""));
+                panel = panel.color(Axis::new("‖σ‖ before the episode", ""));
             }
             let starts: (Vec<f64>, Vec<f64>) =
                 episode.plan.legs.iter().map(|leg| place(0.0, &leg.initial_state)).unzip();
@@ -216,18 +219,18 @@ impl StudyView {
                     .mark(Mark::points(x, y, Marker::Cross).series(MEASURED).label("measured")),
             );
         }
-        let about = "Where the system went, coloured by what was unknown before, against where it was to go, and where it was measured.";
-        Exhibit::new("phase", "Phase portrait", about, figure)
+        let about = "Executed trajectory, coloured by the model uncertainty before the episode, beside the plan and the measurements.";
+        Exhibit::new("phase", "Phase run", about, figure)
     }
 
     fn controller(&self, health: &Health) -> Exhibit {
         let edges: Vec<f64> = (0..=health.solve_times.len()).map(Health::edge).collect();
         let counts: Vec<f64> = health.solve_times.iter().map(|count| *count as f64).collect();
         let solved: f64 = counts.iter().sum();
-        let mut figure = Figure::new(format!("{}: how the controller fared", self.name())).columns(2);
+        let mut figure = Figure::new(format!("{}: controller performance", self.name())).columns(2);
         if solved > 0.0 {
             let panel = Panel::new(
-                "How long a solution took",
+                "Solve time",
                 Axis::new("solve time", "ms").log(),
                 Axis::new("solutions", "").whole().range(0.0, f64::INFINITY),
             );
@@ -236,22 +239,27 @@ impl StudyView {
         }
         let names = ["fresh", "previous, shifted", "plan", "safe"];
         let all = health.updates().max(1) as f64;
-        let (rows, shares): (Vec<f64>, Vec<f64>) =
-            health.rungs.iter().enumerate().map(|(i, count)| (i as f64, 100.0 * *count as f64 / all)).unzip();
+        let (rows, shares): (Vec<f64>, Vec<f64>) = health
+            .level_counts
+            .iter()
+            .enumerate()
+            .map(|(i, count)| (i as f64, 100.0 * *count as f64 / all))
+            .unzip();
         let bars = Mark::interval_x(&*rows, vec![0.0; 4], &*shares).label("share of updates");
-        let words = health.saturated.map_or(String::new(), |share| {
+        let saturation = health.saturated.map_or(String::new(), |share| {
             format!("A control was at a limit {:.1} % of the time", 100.0 * share)
         });
-        figure = figure.subtitle(words).panel(
+        figure = figure.subtitle(saturation).panel(
             Panel::new(
-                "Where controls came from",
+                "Fallback level of each update",
                 Axis::new("share of updates", "%").range(0.0, 100.0),
                 Axis::categories(names),
             )
             .mark(bars)
             .mark(Mark::points(shares, rows, Marker::Square).label("share of updates")),
         );
-        let about = "How long the controller took against its period, and how often it had to fall back.";
+        let about =
+            "Solve times against the control period, and how often the controller used each fallback level.";
         Exhibit::new("controller", "Controller", about, figure)
     }
 
@@ -271,7 +279,7 @@ impl StudyView {
         if derivatives {
             columns.extend(names(&task.states, "_dot"));
         }
-        columns.push("sigmas".into());
+        columns.push("residual [σ]".into());
         let row = |row: &Row| {
             let mut cells = vec![Some(row.start as f64), Some(row.t), row.asked_t];
             cells.extend(row.x.iter().chain(&row.u).map(|v| Some(*v)));
@@ -281,34 +289,34 @@ impl StudyView {
                     row.x_dot.as_ref().map_or(none, |x_dot| x_dot.iter().map(|v| Some(*v)).collect()),
                 );
             }
-            cells.push(model.and_then(|model| sigmas(model, task, row)));
+            cells.push(model.and_then(|model| residual(model, task, row)));
             cells
         };
         MeasurementTable { columns, rows: episode.rows.iter().map(row).collect() }
     }
 
-    fn motion(&self, episode: &EpisodeHistory) -> Option<Way> {
-        if let Some(way) = self.way(episode.episode, 0) {
-            return Some(way.clone());
+    fn motion(&self, episode: &EpisodeHistory) -> Option<Trajectory> {
+        if let Some(path) = self.path(episode.episode, 0) {
+            return Some(path.clone());
         }
-        let mut way = Way::default();
+        let mut path = Trajectory::empty(self.task().dims());
         let mine: Vec<&Row> = episode.rows.iter().filter(|row| row.start == 0).collect();
         if mine.len() > 1 {
             for row in mine {
-                way.push(row.t, &row.x, &row.u);
+                path.push(row.t, &row.x, &row.u);
             }
-            return Some(way);
+            return Some(path);
         }
         let leg = episode.plan.legs.first().filter(|leg| leg.planned_cost.is_some())?;
         let last = leg.controls.len() - 1;
         let nodes = leg.times.iter().zip(&leg.states).enumerate();
-        nodes.for_each(|(i, (t, x))| way.push(*t, x, &leg.controls[i.min(last)]));
-        Some(way)
+        nodes.for_each(|(i, (t, x))| path.push(*t, x, &leg.controls[i.min(last)]));
+        Some(path)
     }
 }
 
-/// How many standard deviations a measurement lies from what was expected, in the output where that is most.
-fn sigmas(model: &dyn StatisticalModel, task: &Task, row: &Row) -> Option<f64> {
+/// Largest residual of a measurement over the outputs, in standard deviations of the prediction (model and noise).
+fn residual(model: &dyn StatisticalModel, task: &Task, row: &Row) -> Option<f64> {
     let x_dot = row.x_dot.as_ref().filter(|_| row.interval.is_none())?;
     let point = [row.x.as_slice(), &row.u].concat();
     if model.dims().point() != point.len() {
@@ -321,20 +329,20 @@ fn sigmas(model: &dyn StatisticalModel, task: &Task, row: &Row) -> Option<f64> {
     (0..x_dot.len()).map(far).reduce(f64::max).filter(|far| far.is_finite())
 }
 
-/// Which states are drawn over which: none is time.
+/// Pairs of states to draw against each other, as (x axis, y axis); `None` on the x axis is time.
 fn pairs(states: usize) -> Vec<(Option<usize>, usize)> {
     match states {
         1 => vec![(None, 0)],
         2..=4 => (0..states).flat_map(|a| (a + 1..states).map(move |b| (Some(a), b))).collect(),
-        // Positions first, then their velocities, as in all our systems.
+        // Positions come first, then their velocities, as in all benchmark systems.
         _ => (0..states / 2).map(|a| (Some(a), a + states / 2)).collect(),
     }
 }
 
-/// The range in which a state is expected.
+/// The band in which a state is predicted.
 fn band(range: &Prediction, state: usize) -> Mark {
     let row = |rows: &[Vec<f64>]| rows.iter().map(|x| x[state]).collect::<Vec<f64>>();
-    Mark::band(&*range.times, row(&range.low), row(&range.high)).series(PLANNED).label("expected")
+    Mark::band(&*range.times, row(&range.low), row(&range.high)).series(PLANNED).label("predicted")
 }
 
 fn step_states(leg: &LegTable, i: usize) -> Mark {
@@ -345,13 +353,13 @@ fn step_controls(leg: &LegTable, j: usize) -> Mark {
     Mark::step(&*leg.times, leg.controls.iter().map(|u| u[j]).collect::<Vec<_>>())
 }
 
-/// From the least to the greatest value of some marks.
+/// Least and greatest y value of some marks.
 fn spread(marks: &[Mark]) -> (f64, f64) {
     let rows = marks.iter().flat_map(Mark::rows).filter_map(|row| row.y).filter(|y| y.is_finite());
     rows.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), y| (l.min(y), m.max(y)))
 }
 
-/// Shows what was planned, done and measured, also where what was expected goes far beyond.
+/// Limits the y range to plan, execution and measurements where the predicted band is much wider than these.
 fn within(mut panel: Panel, bands: &[Mark]) -> Panel {
     let ((least, most), (low, high)) = (spread(&panel.marks), spread(bands));
     let room = FAR * (most - least);
@@ -361,7 +369,7 @@ fn within(mut panel: Panel, bands: &[Mark]) -> Panel {
     panel
 }
 
-/// Rules at the limits there are, unless they are so far away that nothing else could be seen.
+/// Draws the limits, unless they are so far away that the curves would become flat.
 fn limits(panel: Panel, lower: f64, upper: f64) -> Panel {
     let (least, most) = spread(&panel.marks);
     let room = FAR * (most - least);

@@ -1,15 +1,16 @@
-//! What there is to see of a study: the same panels for the report and for the page that updates while it learns.
+//! The views of a study: plots, tables and summary, shared by the HTML report and the live page.
 //!
-//! | file | holds |
+//! | file | responsibility |
 //! |---|---|
-//! | `baselines` | what costs are compared with |
-//! | `summary` | a study in numbers, words and tables |
-//! | `overall` | plots of the whole study: cost, regret, times of measurements, time spent, information |
+//! | `baselines` | reference costs |
+//! | `summary` | the study in numbers and tables |
+//! | `overall` | plots of the whole study: cost, regret, measurement times, computing time, information |
 //! | `episode` | plots and tables of one episode |
 //! | `compare` | several studies on the same axes |
-//! | [`sweep`] | a sweep: a grid of systems and variants that fills up |
+//! | [`sweep`] | a sweep: systems by variants, with the state of every cell |
 //!
-//! A [`StudyView`] only reads: beside a writer, in a folder that cannot be written, of a study that somebody else made.
+//! A [`StudyView`] only reads. It works beside a writing process, in a read-only folder, and on studies of other users. Drawing
+//! and HTML are not here.
 
 mod baselines;
 mod compare;
@@ -31,14 +32,14 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// One plot of report and page.
+/// One plot of the report and the live page, with its caption.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Exhibit {
-    /// Its name in addresses and files.
+    /// Identifier in addresses and file names.
     pub id: &'static str,
-    /// Its name for people.
+    /// Title shown to readers.
     pub title: String,
-    /// What it shows, in a sentence.
+    /// Caption of one sentence.
     pub about: String,
     /// The plot.
     pub figure: Figure,
@@ -50,7 +51,7 @@ impl Exhibit {
     }
 }
 
-/// A study to look at.
+/// A study, opened for reading.
 pub struct StudyView {
     study: Study,
     baselines: Baselines,
@@ -60,7 +61,7 @@ pub struct StudyView {
 }
 
 impl StudyView {
-    /// Opens the study in `folder`; who writes to it is not in the way, nor disturbed.
+    /// Opens the study in `folder` for reading; it neither waits for a writing process nor blocks it.
     pub fn open(folder: &Path) -> Result<Self, StudyError> {
         let mut study = Study::open(folder, Access::Read)?;
         let episodes = study.history().episodes.len();
@@ -70,16 +71,17 @@ impl StudyView {
         Ok(StudyView { baselines: Baselines::of(&study), traces, moments, next, study })
     }
 
-    /// The same, with what can be found out again but takes a while: what is possible with the true model, and the ways of simulated
-    /// episodes. `tell` hears what is being done.
+    /// Opens the study like [`StudyView::open`], and computes what can be reconstructed but takes time: the costs with known
+    /// dynamics, and the trajectories of simulated episodes. `tell` receives progress messages.
     pub fn open_whole(folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, StudyError> {
         let mut view = StudyView::open(folder)?;
         view.baselines.find_out(&view.study, tell);
         for number in 0..view.study.history().episodes.len() {
             if view.traces.get(&number).is_none_or(|trace| trace.paths.is_empty()) {
-                tell(&format!("running episode {number} once more"));
+                tell(&format!("replaying episode {number}"));
                 if let Some(trace) = ocorl_study::simulated::retrace(&view.study, number)? {
-                    // The next one need not do it again; where nothing can be written, it has to.
+                    // Cached, so that the next reader need not compute it again. In a read-only folder this fails, and the next
+                    // reader does.
                     let _ = trace.write(folder);
                     view.traces.insert(number, trace);
                 }
@@ -88,23 +90,23 @@ impl StudyView {
         Ok(view)
     }
 
-    /// The study.
+    /// The study behind the view.
     pub fn study(&self) -> &Study {
         &self.study
     }
 
-    /// What costs are compared with.
+    /// Reference costs.
     pub fn baselines(&self) -> &Baselines {
         &self.baselines
     }
 
-    /// Cost and planned cost of every episode, in the units of the table; NaN where there is none.
+    /// Number, cost and planned cost of every episode, in the units of the paper's table; NaN where a value is missing.
     pub fn costs(&self) -> Vec<(usize, f64, f64)> {
-        let scale = self.baselines.scale;
+        let units = self.baselines.units;
         let each = self.study.history().episodes.iter().map(|episode| {
             let planned = episode.plan.planned_cost().unwrap_or(f64::NAN);
             let cost = episode.closed.as_ref().and_then(|closed| closed.cost).unwrap_or(f64::NAN);
-            (episode.episode, scale * cost, scale * planned)
+            (episode.episode, units.cost(cost), units.cost(planned))
         });
         each.collect()
     }

@@ -1,4 +1,4 @@
-//! Plots of a whole study.
+//! Plots of a whole study: cost, regret, measurement times, computing time, information.
 
 use super::{Exhibit, StudyView};
 use crate::plots::{Costs, cost_curves, time_axis};
@@ -6,7 +6,7 @@ use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl_study::trace::Trace;
 
 impl StudyView {
-    /// Plots of the whole study; what has no data is not among them.
+    /// Plots of the whole study; a plot without data is omitted.
     pub fn overall(&self) -> Vec<Exhibit> {
         let all = [self.cost(), self.regret(), self.times_raster(), self.timeline(), self.information()];
         all.into_iter().flatten().collect()
@@ -32,7 +32,7 @@ impl StudyView {
             held: self.baselines.held,
             paper: self.baselines.paper.map(|(mean, _)| mean),
         });
-        let about = "What each episode cost and what its plan promised, beside what is possible.";
+        let about = "Cost and planned cost of each episode, beside the optimum with known dynamics.";
         Some(Exhibit::new("cost", "Cost by episode", about, figure))
     }
 
@@ -40,7 +40,7 @@ impl StudyView {
         let best = self.baselines.continuous?;
         let mut sum = 0.0;
         let (mut x, mut y) = (Vec::new(), Vec::new());
-        // From the first planned episode on, as the paper counts it.
+        // Counted from the first planned episode on, as in the paper.
         let planned = self.costs().into_iter().filter(|(episode, cost, _)| *episode > 0 && cost.is_finite());
         for (episode, cost, _) in planned {
             sum += cost - best;
@@ -51,9 +51,9 @@ impl StudyView {
             return None;
         }
         let panel = Panel::new("", episodes(), Axis::new("cumulative regret", ""))
-            .mark(Mark::line(&*x, &*y).label("sum of cost above the best"))
-            .mark(Mark::points(x, y, Marker::Circle).label("sum of cost above the best"));
-        let about = "What learning has cost so far: the sum of what each planned episode cost above the best control.";
+            .mark(Mark::line(&*x, &*y).label("sum of cost above the optimum"))
+            .mark(Mark::points(x, y, Marker::Circle).label("sum of cost above the optimum"));
+        let about = "Cumulative regret: sum over the planned episodes of their cost above the optimum.";
         let figure = Figure::new(self.title("cumulative regret")).panel(panel);
         Some(Exhibit::new("regret", "Cumulative regret", about, figure))
     }
@@ -75,11 +75,11 @@ impl StudyView {
         let panel = Panel::new("", axis, Axis::new("episode", "").whole())
             .mark(Mark::points(t, n, Marker::Bar).label("measured"));
         let asked = (!asked_t.is_empty())
-            .then(|| Mark::points(asked_t, asked_n, Marker::Ring).series(1).label("asked for"));
+            .then(|| Mark::points(asked_t, asked_n, Marker::Ring).series(1).label("requested"));
         let panel = asked.into_iter().fold(panel, Panel::mark);
-        let about = "When it was measured in each episode: strategies that adapt move their times.";
-        let figure = Figure::new(self.title("times of measurements")).panel(panel);
-        Some(Exhibit::new("times", "Times of measurements", about, figure))
+        let about = "Measurement times of each episode; adaptive strategies move them.";
+        let figure = Figure::new(self.title("measurement times")).panel(panel);
+        Some(Exhibit::new("times", "Measurement times", about, figure))
     }
 
     fn timeline(&self) -> Option<Exhibit> {
@@ -98,9 +98,9 @@ impl StudyView {
         if marks.is_empty() {
             return None;
         }
-        let panel = Panel::new("", episodes(), Axis::new("time on the clock", "s").log());
+        let panel = Panel::new("", episodes(), Axis::new("wall-clock time", "s").log());
         let figure = Figure::new(self.title("time spent")).panel(marks.into_iter().fold(panel, Panel::mark));
-        let about = "How long planning, running and learning took, by episode.";
+        let about = "Wall-clock time of planning, running and learning, by episode.";
         Some(Exhibit::new("timeline", "Time spent", about, figure))
     }
 
@@ -118,18 +118,18 @@ impl StudyView {
                 .mark(Mark::line(&*x, &*y).series(series).label(label))
                 .mark(Mark::points(x, y, Marker::Circle).series(series).label(label))
         };
-        let figure = Figure::new(self.title("what was learned"))
+        let figure = Figure::new(self.title("information gain and model uncertainty"))
             .columns(2)
-            .panel(curve("Information gained", Axis::new("nats", ""), x, gain, "information gain", 0))
+            .panel(curve("Information gain", Axis::new("nats", ""), x, gain, "information gain", 0))
             .panel(curve(
-                "Unknown on the way",
+                "Model uncertainty along the trajectory",
                 Axis::new("σ relative to f", "").log(),
                 ux,
                 uncertainty,
                 "uncertainty",
                 1,
             ));
-        let about = "What the measurements of each episode told, and what was unknown along its way.";
+        let about = "Information gain of the measurements of each episode, and model uncertainty along its trajectory.";
         Some(Exhibit::new("information", "Information", about, figure))
     }
 }

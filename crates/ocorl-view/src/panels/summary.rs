@@ -1,7 +1,7 @@
-//! A study in numbers, words and tables.
+//! A study in numbers and tables, as the report and the live page show it.
 
 use super::StudyView;
-use ocorl::learn::{Observed, Settings};
+use ocorl::learn::{MeasurementKind, Settings};
 use ocorl::system::Quantity;
 use ocorl_study::plan_file::Named;
 use ocorl_study::study::{Study, Verdict};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A study in numbers, words and tables. Costs are in the units of the paper's table.
+/// A study in numbers and tables. Costs are in the units of the paper's table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "the names say it; docs/dashboard.md describes the document")]
 pub struct Summary {
@@ -22,7 +22,7 @@ pub struct Summary {
     pub updated: String,
     pub strategy: String,
     pub planner: String,
-    /// Whether nobody knows its equations.
+    /// Whether the true dynamics are unknown: data come from hardware or an external simulator.
     pub hardware: bool,
     pub episodes: usize,
     pub of: usize,
@@ -42,33 +42,33 @@ pub struct Summary {
     pub notes: Vec<String>,
     pub health: Vec<Fact>,
     pub next: Option<Next>,
-    /// Which picture moves, if there is one.
+    /// Name of the animated drawing of the system, if there is one.
     pub animation: Option<&'static str>,
 }
 
-/// A number that matters, beside what it is compared with.
+/// A headline number with its reference values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Number {
-    /// What it is.
+    /// Name of the number.
     pub what: &'static str,
-    /// How much.
+    /// Its value.
     pub value: f64,
-    /// Beside what.
+    /// Reference values to compare it with.
     pub compare: Vec<Compared>,
 }
 
-/// What a number is compared with.
+/// A reference value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// With what.
+    /// Name of the reference.
     pub with: &'static str,
-    /// How much that is.
+    /// Value of the reference.
     pub value: f64,
-    /// How far the number is above it, in percent.
+    /// How far the number is above the reference, in percent of the reference.
     pub percent: f64,
 }
 
-/// One episode in a table.
+/// One episode as a table row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct EpisodeRow {
@@ -88,52 +88,52 @@ pub struct EpisodeRow {
     pub running_seconds: Option<f64>,
 }
 
-/// A setting beside what it is if nobody says otherwise.
+/// A setting and its default.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setting {
-    /// Its path.
+    /// Path of the setting, with dots between levels.
     pub key: String,
-    /// What holds.
+    /// Value in this study.
     pub value: String,
-    /// What would hold.
+    /// Default value for this system.
     pub default: String,
-    /// Whether they differ.
+    /// Whether the value differs from the default.
     pub changed: bool,
 }
 
-/// Something worth knowing about the data.
+/// A named detail about the stored data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fact {
-    /// About what.
+    /// Name of the detail.
     pub what: &'static str,
-    /// What.
+    /// Its value, as text.
     pub value: String,
 }
 
-/// The episode that is to be run.
+/// The pending episode: planned, not recorded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Next {
-    /// Its number.
+    /// Number of the episode.
     pub episode: usize,
-    /// When to measure, for each initial state.
+    /// Measurement times for each initial state.
     pub measure_at: Vec<Vec<f64>>,
-    /// How further times are decided on the way.
+    /// Rule that chooses further measurement times during the run, if there is one.
     pub rule: Option<String>,
-    /// How long it takes.
+    /// Duration of the episode, in the time unit of the system.
     pub horizon: f64,
-    /// Whether it is expected to pay for itself.
+    /// Whether the expected improvement exceeds the cost of the episode, as a sentence.
     pub worth: Option<String>,
 }
 
-/// More data than this make what an episode is worth too slow to look up on the way.
+/// With more data than this, the expected improvement of an episode is not computed, because it takes too long.
 const MOST_FOR_WORTH: usize = 500;
 
-/// What is pending.
+/// The pending episode of a study, if there is one.
 pub(super) fn next(study: &mut Study) -> Option<Next> {
     let pending = study.history().pending()?;
     let (episode, plan) = (pending.episode, pending.plan.clone());
     let quick = study.history().measurements() <= MOST_FOR_WORTH;
-    // Not knowing it is no reason to show nothing.
+    // A failure here must not hide the rest of the view.
     let worth = quick.then(|| study.worth().ok().flatten()).flatten();
     let rule = plan.legs.iter().find_map(|leg| leg.rule.as_ref());
     Some(Next {
@@ -141,18 +141,18 @@ pub(super) fn next(study: &mut Study) -> Option<Next> {
         measure_at: plan.legs.iter().map(|leg| leg.measure_at.clone()).collect(),
         rule: rule.map(|rule| format!("{}, at most {}", rule.strategy.replace('-', " "), rule.most)),
         horizon: plan.horizon,
-        worth: worth.map(|worth| worth.words()),
+        worth: worth.map(|worth| worth.recommendation()),
     })
 }
 
 impl StudyView {
-    /// Its system, in a title.
+    /// Title of the system.
     pub fn name(&self) -> String {
         let system = self.study.system();
         system.truth.as_ref().map_or(system.name.clone(), |truth| truth.title.to_string())
     }
 
-    /// In numbers, words and tables.
+    /// The study in numbers and tables.
     pub fn summary(&self) -> Summary {
         let (study, overview) = (&self.study, self.study.overview());
         let (created, system) = (study.created(), study.system());
@@ -168,7 +168,7 @@ impl StudyView {
             began: self.moments.began.clone(),
             updated: self.moments.last.clone(),
             strategy: created.settings.strategy.name().into(),
-            planner: word(&created.settings.explore),
+            planner: setting_text(&created.settings.explore),
             hardware: system.truth.is_none(),
             episodes: overview.episodes,
             of: overview.of,
@@ -205,13 +205,13 @@ impl StudyView {
         };
         let number = |what, value: f64| Number { what, value, compare: compare(value) };
         let last = costs.last().map(|last| number("cost of the last episode", *last));
-        let least = costs.iter().copied().reduce(f64::min).map(|least| number("least cost", least));
+        let least = costs.iter().copied().reduce(f64::min).map(|least| number("lowest cost", least));
         let near = self.baselines.continuous.and_then(|best| {
             let within = |cost: &f64| *cost <= 1.01 * best;
             let costs = self.costs();
             let first = costs.iter().rposition(|(_, cost, _)| !within(cost)).map_or(0, |i| i + 1);
             costs.get(first).map(|(episode, ..)| Number {
-                what: "within 1 % of the optimum from episode",
+                what: "first episode from which all are within 1 % of the optimum",
                 value: *episode as f64,
                 compare: Vec::new(),
             })
@@ -249,7 +249,7 @@ impl StudyView {
     fn health(&self) -> Vec<Fact> {
         let (study, history) = (&self.study, self.study.history());
         let size = std::fs::metadata(study.store().file()).map_or(0, |file| file.len());
-        let mut facts = vec![Fact {
+        let mut details = vec![Fact {
             what: "database",
             value: format!(
                 "{:.2} MB, {} events, the last at {}",
@@ -259,30 +259,31 @@ impl StudyView {
             ),
         }];
         let checksum = study.store().head().1;
-        facts.push(Fact { what: "checksum", value: checksum.chars().take(16).collect() });
+        details.push(Fact { what: "checksum", value: checksum.chars().take(16).collect() });
         let told = history.episodes.iter().flat_map(|episode| &episode.told);
         let unusual: Vec<&str> = told.flat_map(|told| &told.notes).map(String::as_str).collect();
         if !unusual.is_empty() {
-            facts.push(Fact { what: "unusual in what was told", value: unusual.join("; ") });
+            details.push(Fact { what: "warnings about recorded data", value: unusual.join("; ") });
         }
         let imported: usize = history.imports.iter().map(|(_, import)| import.rows.len()).sum();
         if imported > 0 {
-            facts.push(Fact { what: "from old logs", value: format!("{imported} measurements") });
+            details.push(Fact { what: "imported", value: format!("{imported} measurements") });
         }
-        if study.created().settings.measured == Observed::States {
-            facts.push(Fact { what: "measured", value: "states, without derivatives".into() });
+        if study.created().settings.measured == MeasurementKind::States {
+            details.push(Fact { what: "measured", value: "states, without derivatives".into() });
         }
-        let rungs = self.traces.values().filter_map(|trace| trace.control.as_ref());
-        let (all, fresh) = rungs.fold((0, 0), |(all, fresh), h| (all + h.updates(), fresh + h.rungs[0]));
+        let controls = self.traces.values().filter_map(|trace| trace.control.as_ref());
+        let (all, fresh) =
+            controls.fold((0, 0), |(all, fresh), h| (all + h.updates(), fresh + h.level_counts[0]));
         if all > 0 {
-            let value = format!("fell back at {} of {all} updates", all - fresh);
-            facts.push(Fact { what: "controller", value });
+            let value = format!("fallback at {} of {all} updates", all - fresh);
+            details.push(Fact { what: "controller", value });
         }
-        facts
+        details
     }
 }
 
-/// Every setting beside what the system's own would be.
+/// Every setting with its default for this system.
 fn configuration(study: &Study) -> Vec<Setting> {
     let leaves = |settings: &Settings| {
         let mut out = BTreeMap::new();
@@ -317,12 +318,12 @@ fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, String>) {
     }
 }
 
-/// A setting as it is written.
-pub(super) fn word(value: &impl Serialize) -> String {
+/// A setting value as text.
+pub(super) fn setting_text(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| Some(value.as_str()?.to_owned())).unwrap_or_default()
 }
 
-/// Systems whose movement is drawn.
+/// Name of the animated drawing of a system, if there is one.
 fn animation(system: &str) -> Option<&'static str> {
     const MOVING: [&str; 7] = [
         "pendulum",

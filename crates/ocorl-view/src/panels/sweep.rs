@@ -1,4 +1,4 @@
-//! A sweep as data for whoever watches it: a grid of systems and variants that fills up.
+//! The view of a sweep: systems by variants, with the state and result of every cell.
 
 use super::Exhibit;
 use crate::figure::Figure;
@@ -13,110 +13,110 @@ use ocorl_study::table1::published;
 use serde::Serialize;
 use std::path::Path;
 
-/// A sweep to look at; opened read-only, never blocks a writer.
+/// A sweep, read without blocking a writing process.
 #[derive(Clone, Debug, Serialize)]
 pub struct SweepView {
-    /// Who shows several sweeps tells them apart by this; empty until it does.
+    /// Identifier that distinguishes several sweeps on one page; empty until the page assigns one.
     pub id: String,
-    /// What the folder is called.
+    /// Name of the folder.
     pub name: String,
-    /// Whether somebody is at work.
+    /// Whether a process is running the sweep.
     pub status: Status,
-    /// Cells that have ended.
+    /// Number of cells that have finished or failed.
     pub cells: usize,
-    /// All cells.
+    /// Number of all cells.
     pub of: usize,
-    /// The variants.
+    /// Names of the variants.
     pub columns: Vec<String>,
-    /// The systems.
+    /// One row per system.
     pub rows: Vec<Row>,
-    /// Plots of what has ended.
+    /// Plots of the finished cells.
     pub exhibits: Vec<Exhibit>,
-    /// What the grid is called; may be empty.
+    /// Title of the grid; may be empty.
     #[serde(skip)]
     pub title: String,
-    /// Number of the last event: equal heads are equal views.
+    /// Number of the last event; views with equal numbers are equal.
     #[serde(skip)]
     pub head: u64,
 }
 
-/// Whether a sweep goes on.
+/// State of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// A process is at work there.
+    /// A process is running cells.
     Running,
-    /// It could go on.
+    /// Cells are missing, and no process is running them.
     Idle,
-    /// Every cell has ended.
+    /// Every cell has finished or failed.
     Done,
 }
 
-/// A system.
+/// The cells of one system.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Identifier of the system.
     pub system: String,
-    /// Its name for people.
+    /// Title of the system.
     pub title: String,
-    /// Cost of the best continuous control, once known.
+    /// Optimal cost with known dynamics, if it has been computed.
     pub best: Option<f64>,
-    /// Cost of the best hold, once known.
+    /// Cost of the optimal zero-order hold, if it has been computed.
     pub held: Option<f64>,
-    /// One for each variant that this system has.
+    /// One entry per variant of this system.
     pub cells: Vec<VariantView>,
 }
 
-/// A variant of a system.
+/// The cells of one system and variant.
 #[derive(Clone, Debug, Serialize)]
 pub struct VariantView {
-    /// One of the columns.
+    /// Name of the variant, one of the columns.
     pub variant: String,
-    /// One for each seed.
+    /// One entry per seed.
     pub seeds: Vec<SeedView>,
-    /// Mean final cost of those that came to their end.
+    /// Mean final cost of the finished cells.
     pub mean: Option<f64>,
-    /// Their sample standard deviation.
+    /// Sample standard deviation of these costs.
     pub std: Option<f64>,
-    /// What the paper prints, if it has this cell.
+    /// Value that the paper prints for this cell, if it has one.
     pub paper: Option<String>,
 }
 
-/// A cell.
+/// One cell: a system, a variant, a seed.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeedView {
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Whether it has ended.
+    /// State of the cell.
     pub state: State,
-    /// Final cost, if it came to its end.
+    /// Final cost of a finished cell.
     pub cost: Option<f64>,
-    /// The same above the best continuous control, in percent of it.
+    /// Final cost above the optimum, in percent of the optimum.
     pub percent: Option<f64>,
-    /// Why it failed, if it did.
+    /// Reason of a failure.
     pub reason: Option<String>,
 }
 
-/// Whether a cell has ended.
+/// State of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// With a result.
+    /// Finished, with a result.
     Done,
-    /// Without one.
+    /// Failed, without a result.
     Failed,
-    /// Not yet.
+    /// Not run yet.
     Waiting,
 }
 
 impl SweepView {
-    /// Looks at the sweep in `folder`: finished, stopped, or running in another process.
+    /// Reads the sweep in `folder`: finished, stopped, or running in another process.
     pub fn open(folder: &Path) -> Result<Self, ReadingError> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self::new(&Reading::open(folder)?, &name))
     }
 
-    /// The view of what was read.
+    /// The view of a sweep that has been read.
     pub fn new(reading: &Reading, name: &str) -> Self {
         let (cells, of) =
             (reading.cells.iter().filter(|(_, result)| result.is_some()).count(), reading.cells.len());
@@ -160,10 +160,10 @@ impl SweepView {
     }
 }
 
-/// A cell and its result.
+/// A cell and its result, if it has one.
 type Entry<'a> = (&'a Cell, Option<&'a CellResult>);
 
-/// The strategy alone if nothing else is set, as the paper names its columns.
+/// Name of a cell's variant: the strategy alone if no other setting is changed, as the paper names its columns.
 fn variant(cell: &Cell) -> String {
     match (cell.set.get("strategy"), cell.set.len(), cell.settings.as_str()) {
         (Some(strategy), 1, "default") => strategy.as_str().unwrap_or_default().into(),
@@ -189,7 +189,7 @@ fn variant_view(entries: &[Entry<'_>], name: &str) -> VariantView {
         let plain = cell.settings == "default" && cell.set.len() == 1;
         let word = cell.set.get("strategy").filter(|_| plain)?.as_str()?;
         let strategy = Strategy::ALL.into_iter().find(|strategy| strategy.name() == word)?;
-        let printed = published(&Benchmark::find(&cell.system).ok()?.published?, strategy)?;
+        let printed = published(Benchmark::find(&cell.system).ok()?.published()?, strategy)?;
         Some(format!("{:.2} ± {:.2}", printed.mean, printed.std))
     });
     let seeds = entries.iter().map(|(cell, result)| seed_view(cell, *result)).collect();

@@ -1,23 +1,23 @@
-//! Whether bands hold what they promise.
+//! Calibration: nominal against observed coverage of confidence bands.
 
 use crate::{Axis, Figure, Mark, Marker, Panel};
-use ocorl_study::portrait::Portrait;
+use ocorl_study::run_snapshot::RunSnapshot;
 
 /// Nominal levels of the bands.
 const LEVELS: [f64; 11] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
 
-/// Nominal against observed coverage of new measurements by the model that had not seen them, from episode `from` on: one panel an output. The
-/// grey band is where the share would lie 19 times out of 20 if the bands were exact and measurements independent.
-pub fn calibration(portraits: &[Portrait], from: usize) -> Figure {
-    let Some(first) = portraits.first() else { return Figure::new("Nothing was run") };
+/// Nominal against observed coverage of new measurements, by models that had not seen them, from episode `from` on; one panel per
+/// output. The grey band contains the observed share with probability 0.95 if the bands are exact and measurements independent.
+pub fn calibration(runs: &[RunSnapshot], from: usize) -> Figure {
+    let Some(first) = runs.first() else { return Figure::new("No data") };
     let b = &first.subject;
-    let curves = Portrait::calibration(portraits, from, &LEVELS);
+    let curves = RunSnapshot::calibration(runs, from, &LEVELS);
     let mut figure = Figure::new(format!("{}: nominal and observed coverage", b.title))
         .subtitle(format!(
             "New measurements of episodes {from} to {}, {} seed{}",
             first.snapshots.len().saturating_sub(1),
-            portraits.len(),
-            if portraits.len() == 1 { "" } else { "s" },
+            runs.len(),
+            if runs.len() == 1 { "" } else { "s" },
         ))
         .columns(curves.len().clamp(1, 3));
     for (curve, state) in curves.iter().zip(&b.task.states) {

@@ -1,43 +1,48 @@
-//! Cost by episode, beside what is possible.
+//! Cost by episode, beside the optimum and the paper's result.
 
 use super::curves::episodes;
-use crate::words::capital;
+use crate::text::capital;
 use crate::{Axis, Figure, Mark, Marker, Panel};
 
-/// What is drawn; costs in one unit.
+/// Data of the plot; all costs in one unit.
 pub struct Costs<'a> {
-    /// Of the figure.
+    /// Title of the figure.
     pub title: &'a str,
     /// Name of the series.
     pub strategy: &'a str,
-    /// Their numbers.
+    /// Episode numbers.
     pub episodes: &'a [f64],
-    /// What each cost.
+    /// Cost of each episode.
     pub costs: &'a [f64],
-    /// What each was to cost, if that is to be seen.
+    /// Planned cost of each episode, if it is to be drawn.
     pub planned: Option<&'a [f64]>,
-    /// Best continuous-time control.
+    /// Optimal cost with known dynamics.
     pub best: Option<f64>,
-    /// Best zero-order hold.
+    /// Cost of the optimal zero-order hold with known dynamics.
     pub held: Option<f64>,
-    /// What the paper got at its end.
+    /// Final cost in the paper.
     pub paper: Option<f64>,
 }
 
-/// Colours of the series.
+/// Series colours.
 const COST: usize = 0;
 const PAPER: usize = 1;
 const PLANNED: usize = 2;
 
-/// Cost by episode on a logarithmic axis; beside it the cost above the best control, if that is known.
+/// Cost by episode on a logarithmic axis; beside it the cost above the optimum, if the optimum is known.
 pub fn cost_curves(shown: &Costs<'_>) -> Figure {
     let panel = |title: &str, offset: f64| {
         let rules = [
-            (shown.held, "best hold", Mark::muted as fn(Mark) -> Mark, Mark::dotted as fn(Mark) -> Mark),
-            (shown.best, "best continuous", Mark::muted, Mark::dashed),
-            (shown.paper, "paper, at its end", |mark| mark.series(PAPER), Mark::dashed),
+            (
+                shown.held,
+                "optimal zero-order hold",
+                Mark::muted as fn(Mark) -> Mark,
+                Mark::dotted as fn(Mark) -> Mark,
+            ),
+            (shown.best, "optimum (known dynamics)", Mark::muted, Mark::dashed),
+            (shown.paper, "paper, final episode", |mark| mark.series(PAPER), Mark::dashed),
         ];
-        // What is not above the offset has no place on a logarithmic axis.
+        // A cost that is not above the offset has no position on a logarithmic axis.
         let shown_rules = rules.into_iter().filter_map(|(at, label, color, dash)| {
             let at = at.filter(|at| *at > offset)?;
             Some(dash(color(Mark::horizontal(at - offset))).label(label))
@@ -48,19 +53,19 @@ pub fn cost_curves(shown: &Costs<'_>) -> Figure {
             .mark(Mark::line(shown.episodes, &*values).series(COST).label(shown.strategy))
             .mark(Mark::points(shown.episodes, values, Marker::Circle).series(COST).label(shown.strategy));
         match shown.planned.filter(|_| offset == 0.0) {
-            Some(planned) => panel.mark(
-                Mark::points(shown.episodes, planned, Marker::Ring).series(PLANNED).label("as planned"),
-            ),
+            Some(planned) => panel
+                .mark(Mark::points(shown.episodes, planned, Marker::Ring).series(PLANNED).label("planned")),
             None => panel,
         }
     };
     let last = shown.costs.iter().rev().find(|cost| cost.is_finite());
-    let words = [("at the end", last.copied()), ("best continuous", shown.best), ("best hold", shown.held)];
-    let words = words.into_iter().filter_map(|(what, cost)| Some(format!("{what} {:.4}", cost?)));
-    let subtitle = words.collect::<Vec<_>>().join(", ");
+    let parts =
+        [("final cost", last.copied()), ("optimum", shown.best), ("optimal zero-order hold", shown.held)];
+    let parts = parts.into_iter().filter_map(|(what, cost)| Some(format!("{what} {:.4}", cost?)));
+    let subtitle = parts.collect::<Vec<_>>().join(", ");
     let figure = Figure::new(shown.title).subtitle(capital(&subtitle)).panel(panel("Cost", 0.0));
     match shown.best {
-        Some(best) => figure.panel(panel("Cost above the best continuous control", best)).columns(2),
+        Some(best) => figure.panel(panel("Cost above the optimum (known dynamics)", best)).columns(2),
         None => figure,
     }
 }

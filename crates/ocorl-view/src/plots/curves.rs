@@ -1,4 +1,4 @@
-//! Curves over episodes, one for each group of seeds: middle, and the band in which most seeds lie.
+//! Curves over episodes for groups of seeds: median or mean, and the band of the middle 60 %.
 
 use crate::{Axis, Mark, Panel};
 use ocorl_study::cell::EpisodeRow;
@@ -6,15 +6,15 @@ use ocorl_study::results::Group;
 use ocorl_study::statistics::{growth_exponent, mean, quantile};
 use std::collections::BTreeMap;
 
-/// Ends of the band: the paper's analysis shows 20 % and 80 %.
+/// Quantiles at the ends of the band: 20 % and 80 %, as in the paper.
 const BAND: (f64, f64) = (0.2, 0.8);
 
-/// The axis of episodes.
+/// The axis of episode numbers.
 pub(super) fn episodes() -> Axis {
     Axis::new("episode", "").whole()
 }
 
-/// How the middle of several seeds is taken: costs by their median, regret by its mean, as in the paper.
+/// How the seeds are summarized: the median for costs, the mean for regret, as in the paper.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Middle {
     Median,
@@ -30,7 +30,7 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Of one value an episode and seed.
+    /// The curve of `values`: for each episode, one value per seed.
     pub(crate) fn new(values: &BTreeMap<usize, Vec<f64>>, middle: Middle) -> Self {
         let each = |of: &dyn Fn(&[f64]) -> f64| values.values().map(|v| of(v)).collect::<Vec<f64>>();
         Curve {
@@ -41,7 +41,7 @@ impl Curve {
         }
     }
 
-    /// Of what `value` says of every episode but the exploratory one.
+    /// The curve of `value` over every episode but the exploratory one.
     pub(super) fn of(group: &Group<'_>, value: impl Fn(&EpisodeRow) -> Option<f64>) -> Self {
         Curve::new(&group.by_episode(|row| value(row).filter(|_| row.episode > 0)), Middle::Median)
     }
@@ -59,14 +59,14 @@ impl Curve {
         Curve::new(&sums, Middle::Mean)
     }
 
-    /// α of the fit c n^α to the middle.
+    /// Exponent α of the fit c n^α to the curve.
     pub(super) fn exponent(&self) -> Option<f64> {
         let points: Vec<(f64, f64)> =
             self.episodes.iter().copied().zip(self.middle.iter().copied()).collect();
         growth_exponent(&points)
     }
 
-    /// Draws it: `dashed` where colour alone would not tell it apart.
+    /// Adds the curve to `panel`; `dashed` where colour alone would not distinguish it.
     pub(crate) fn draw(self, panel: Panel, series: usize, dashed: bool, label: &str) -> Panel {
         let band = Mark::band(&*self.episodes, self.low, self.high).series(series).label(label);
         let line = Mark::line(self.episodes, self.middle).series(series).label(label);

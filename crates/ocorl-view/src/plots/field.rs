@@ -1,52 +1,52 @@
-//! The learned vector field over two states, shaded by what is not known of it.
+//! The learned vector field over two states, shaded by model uncertainty.
 
 use super::phase::{Plane, thin};
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::linalg::Points;
 use ocorl::model::{Posterior, Query, StatisticalModel};
-use ocorl_study::portrait::{Portrait, uncertainty};
+use ocorl_study::run_snapshot::{RunSnapshot, uncertainty};
 
-/// Cells of the shading, and arrows, along each axis.
+/// Number of heat map cells and of arrows along each axis.
 const CELLS: usize = 40;
 const ARROWS: usize = 17;
-/// How far beyond the data is shown, as a share of their range.
+/// Margin around the data, as a share of their range.
 const MARGIN: f64 = 0.25;
 
-/// μ over the plane of the first two states with the safe control, shaded by ‖σ‖: as believed before each of `episodes`, and after the last. Other
-/// states are as in the middle of the data.
-pub fn field(portrait: &Portrait, episodes: &[usize]) -> Figure {
-    let b = &portrait.subject;
+/// The mean μ over the plane of the first two states at the safe control, shaded by ‖σ‖: the model before each of `episodes`, and
+/// after the last. Other states are at their median over the data.
+pub fn field(run: &RunSnapshot, episodes: &[usize]) -> Figure {
+    let b = &run.subject;
     let mut figure = Figure::new(format!("{}: the learned vector field", b.title))
         .subtitle(format!(
-            "Control {:?}; shaded by what is unknown, seed {}",
-            b.task.safe_control, portrait.seed
+            "Control {:?}; shaded by model uncertainty, seed {}",
+            b.task.safe_control, run.seed
         ))
         .columns(2);
     if b.task.states.len() < 2 {
-        return figure.subtitle("It has only one state; see the slices of its model instead");
+        return figure.subtitle("This system has one state; see its model slices instead");
     }
-    let last = portrait.snapshots.len();
+    let last = run.snapshots.len();
     for &episode in episodes.iter().chain([&last]) {
-        let before = portrait.snapshots.get(episode).map(|s| s.before.clone());
+        let before = run.snapshots.get(episode).map(|s| s.before.clone());
         let (model, title) = match before {
             Some(Some(model)) => (model, format!("Before episode {episode}")),
             Some(None) => continue,
-            None => (portrait.model.clone(), "After the last episode".into()),
+            None => (run.model.clone(), "After the last episode".into()),
         };
-        figure = figure.panel(panel(portrait, model.as_ref(), episode, &title));
+        figure = figure.panel(panel(run, model.as_ref(), episode, &title));
     }
     figure
 }
 
-fn panel(portrait: &Portrait, model: &dyn StatisticalModel, before: usize, title: &str) -> Panel {
-    let b = &portrait.subject;
+fn panel(run: &RunSnapshot, model: &dyn StatisticalModel, before: usize, title: &str) -> Panel {
+    let b = &run.subject;
     let plane = Plane::of(&b.task);
-    let [x, y] = [0, 1].map(|r| span(portrait, r));
+    let [x, y] = [0, 1].map(|r| span(run, r));
     let edges = |(low, high): (f64, f64), n: usize| -> Vec<f64> {
         (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect()
     };
     let middles = |edges: &[f64]| edges.windows(2).map(|e| 0.5 * (e[0] + e[1])).collect::<Vec<f64>>();
-    let base = centre(portrait);
+    let base = centre(run);
     let grid = |xs: &[f64], ys: &[f64]| -> Vec<f64> {
         let mut points = Vec::with_capacity(xs.len() * ys.len() * base.len());
         for y in ys {
@@ -73,25 +73,25 @@ fn panel(portrait: &Portrait, model: &dyn StatisticalModel, before: usize, title
         .color(Axis::new("‖σ‖", ""))
         .mark(Mark::heat(x_edges, y_edges, sigma))
         .mark(Mark::arrows(at(0), at(1), to(0), to(1)).series(6).label("μ"));
-    if let Some(leg) = before.checked_sub(1).and_then(|i| portrait.snapshots[i].episode.executed.first()) {
+    if let Some(leg) = before.checked_sub(1).and_then(|i| run.snapshots[i].episode.executed.first()) {
         let (x, y) = plane.points(&leg.trajectory.times, &leg.trajectory.states);
         panel = panel.mark(Mark::line(thin(&x), thin(&y)).series(1).label("last episode"));
     }
-    let (x, y): (Vec<f64>, Vec<f64>) = portrait.readings(before).map(|r| (r.state[0], r.state[1])).unzip();
+    let (x, y): (Vec<f64>, Vec<f64>) = run.readings(before).map(|r| (r.state[0], r.state[1])).unzip();
     panel.mark(Mark::points(x, y, Marker::Dot).series(1).label("measured"))
 }
 
-/// What was measured of a state, and a margin.
-fn span(portrait: &Portrait, state: usize) -> (f64, f64) {
-    let all = portrait.readings(usize::MAX).map(|r| r.state[state]);
+/// Range of the measurements of a state, with a margin.
+fn span(run: &RunSnapshot, state: usize) -> (f64, f64) {
+    let all = run.readings(usize::MAX).map(|r| r.state[state]);
     let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     let margin = MARGIN * (high - low).max(1e-9);
     (low - margin, high + margin)
 }
 
-/// The point measured in the middle, with the safe control.
-fn centre(portrait: &Portrait) -> Vec<f64> {
-    let states: Vec<&[f64]> = portrait.readings(usize::MAX).map(|r| r.state.as_slice()).collect();
-    let middle = states.get(states.len() / 2).map_or(portrait.subject.task.initial_state.as_slice(), |s| s);
-    [middle, &portrait.subject.task.safe_control].concat()
+/// The measured point in the middle of the data, with the safe control.
+fn centre(run: &RunSnapshot) -> Vec<f64> {
+    let states: Vec<&[f64]> = run.readings(usize::MAX).map(|r| r.state.as_slice()).collect();
+    let middle = states.get(states.len() / 2).map_or(run.subject.task.initial_state.as_slice(), |s| s);
+    [middle, &run.subject.task.safe_control].concat()
 }

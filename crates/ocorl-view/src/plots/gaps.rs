@@ -1,4 +1,4 @@
-//! Table 1 as a picture: how far each system ends from its optimum.
+//! Table 1 as a plot: final cost of each system above its optimum.
 
 use super::naming::{Naming, title};
 use super::strategies::seeds;
@@ -12,8 +12,9 @@ use ocorl_study::table1::published;
 const MARKERS: [Marker; 5] =
     [Marker::Circle, Marker::Square, Marker::Diamond, Marker::Triangle, Marker::Cross];
 
-/// Final cost above the best continuous control, in percent: mean and all seeds from the least to the greatest, one row a system. Hollow marks are what the
-/// paper prints, the grey cross is the best hold. What is not above the optimum has no place on the axis.
+/// Final cost above the optimum with known dynamics, in percent: mean and range over the seeds, one row per system. Hollow marks
+/// are the paper's values, the grey cross is the optimal zero-order hold. Costs that are not above the optimum have no position on
+/// the logarithmic axis.
 pub fn gaps(results: &Results) -> Figure {
     let (naming, systems) = (Naming::new(results), results.systems());
     let titles: Vec<String> = systems.iter().map(|system| title(system)).collect();
@@ -26,11 +27,11 @@ pub fn gaps(results: &Results) -> Figure {
     }
     let mut panel = Panel::new(
         "",
-        Axis::new("final cost above the best continuous control", "%").log(),
+        Axis::new("final cost above the optimum (known dynamics)", "%").log(),
         Axis::categories(titles),
     );
     let row = |system: &str| systems.iter().position(|s| *s == system).unwrap_or(0) as f64;
-    // Variants of a system one below the other.
+    // Variants of a system are drawn one below the other.
     let shift = |i: usize| 0.6 * ((i as f64 + 0.5) / names.len() as f64 - 0.5);
     for (i, name) in names.iter().enumerate() {
         let groups: Vec<Group<'_>> = results.groups().into_iter().filter(|g| naming.of(g) == *name).collect();
@@ -59,29 +60,29 @@ pub fn gaps(results: &Results) -> Figure {
         })
         .collect();
     let (x, y): (Vec<f64>, Vec<f64>) = holds.into_iter().unzip();
-    panel = panel.mark(Mark::points(x, y, Marker::Plus).muted().label("best hold"));
-    Figure::new("How far from the optimum each system ends")
-        .subtitle(format!("Mean of {}, and the range of all; {}", seeds(results), counted(systems.len())))
+    panel = panel.mark(Mark::points(x, y, Marker::Plus).muted().label("optimal zero-order hold"));
+    Figure::new("Final cost of each system above its optimum")
+        .subtitle(format!("Mean of {}, and range over the seeds; {}", seeds(results), counted(systems.len())))
         .panel(panel)
 }
 
-/// "9 systems"
+/// "1 system", "9 systems".
 fn counted(systems: usize) -> String {
     if systems == 1 { "1 system".into() } else { format!("{systems} systems") }
 }
 
-/// What the paper's table prints for this strategy.
+/// Value that the paper prints for this strategy, as percent above the optimum.
 fn paper(group: &Group<'_>) -> Option<f64> {
-    let row = Benchmark::find(&group.cell.system).ok()?.published?;
+    let row = Benchmark::find(&group.cell.system).ok()?.published()?;
     if group.cell.settings != "default" || group.cell.set.len() != 1 {
         return None;
     }
     let name = group.setting("strategy")?;
     let strategy = Strategy::ALL.into_iter().find(|strategy| strategy.name() == name)?;
-    Some(group.known()?.percent_above(published(&row, strategy)?.mean))
+    Some(group.known()?.percent_above(published(row, strategy)?.mean))
 }
 
-/// The marks of one variant.
+/// The data points of one variant.
 #[derive(Default)]
 struct Dots {
     x: Vec<f64>,

@@ -1,4 +1,4 @@
-//! How few measurements are enough: final cost by their number, and the way there.
+//! Final cost against the number of measurements per episode, and cost by episode.
 
 use super::curves::{Curve, episodes};
 use super::naming::title;
@@ -7,14 +7,14 @@ use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl_study::results::{Group, Results};
 use ocorl_study::statistics::quantile;
 
-/// The strategy whose way is shown.
+/// The strategy whose cost by episode is drawn.
 const SHOWN: &str = "max-determinant";
 
-/// For each system two views: final cost above the optimum by M, one curve a strategy (median, 20 to 80 % of the seeds); and cost by
-/// episode, one curve for each M.
+/// Two panels per system: final cost above the optimum against M, one curve per strategy (median, 20 to 80 % of the seeds); and
+/// cost by episode, one curve per M.
 pub fn measurements(results: &Results) -> Figure {
-    let mut figure = Figure::new("Cost against the number of measurements an episode")
-        .subtitle(format!("Above the best continuous control; median and middle 60 % of {}", seeds(results)))
+    let mut figure = Figure::new("Cost against the number of measurements per episode")
+        .subtitle(format!("Above the optimum (known dynamics); median and middle 60 % of {}", seeds(results)))
         .columns(2);
     for system in results.systems() {
         let groups: Vec<Group<'_>> =
@@ -25,7 +25,7 @@ pub fn measurements(results: &Results) -> Figure {
 }
 
 fn at_the_end(system: &str, groups: &[Group<'_>]) -> Panel {
-    let axis = Axis::new("measurements an episode", "").log();
+    let axis = Axis::new("measurements per episode", "").log();
     let mut panel =
         Panel::new(format!("{}, last episode", title(system)), axis, Axis::new("cost − optimum", "").log());
     let mut strategies: Vec<Option<String>> = Vec::new();
@@ -40,13 +40,13 @@ fn at_the_end(system: &str, groups: &[Group<'_>]) -> Panel {
         for group in groups.iter().filter(|g| g.setting("strategy") == *strategy) {
             let Some((m, known)) = count(group).zip(group.known()) else { continue };
             let above: Vec<f64> = group.final_costs().iter().map(|c| c - known.continuous).collect();
-            // Side by side, so that intervals do not hide each other.
+            // Slightly shifted, so that intervals do not hide each other.
             x.push(m * (1.0 + 0.03 * (i as f64 - 1.0)));
             middle.push(quantile(&above, 0.5));
             low.push(quantile(&above, 0.2));
             high.push(quantile(&above, 0.8));
         }
-        let name = strategy.as_deref().unwrap_or("as shipped").replace('-', " ");
+        let name = strategy.as_deref().unwrap_or("default").replace('-', " ");
         panel = panel
             .mark(Mark::interval_y(&*x, low, high).series(i).label(&name))
             .mark(Mark::line(&*x, &*middle).series(i).label(&name))
@@ -66,7 +66,7 @@ fn on_the_way(system: &str, groups: &[Group<'_>]) -> Panel {
     panel
 }
 
-/// M
+/// Number of measurements per episode, M.
 fn count(group: &Group<'_>) -> Option<f64> {
     group.setting("measurements")?.parse().ok()
 }

@@ -1,21 +1,22 @@
-//! What the plots of the paper show, and ours: each a function from results to a [`Figure`](crate::Figure).
+//! The figures of the paper and further ones: each is a function from results to a [`Figure`](crate::Figure). Results are computed
+//! in `ocorl-study`; drawing is elsewhere in this crate.
 //!
-//! | file | from | shows |
+//! | file | input | shows |
 //! |---|---|---|
-//! | `optimal` | baselines | the best control of a known system, or of several |
-//! | `cost` | costs | cost by episode, beside what is possible |
+//! | `optimal` | baselines | the optimal control of one or several known systems |
+//! | `cost` | costs | cost by episode, beside the optimum |
 //! | `run` | a run | cost by episode, and some of its trajectories |
 //! | `strategies` | a sweep over strategies | cost above the optimum by episode |
-//! | `optimism` | a sweep over strategies and planners | the same, optimistic beside greedy |
+//! | `optimism` | a sweep over strategies and exploration | cost above the optimum, optimistic beside greedy planning |
 //! | `measurements` | a sweep over M | final cost by M, and by episode |
 //! | `total_measurements` | a sweep over M | gap to the optimum by the number of measurements so far |
-//! | `regret` | any sweep | cumulative regret with its exponent of growth |
-//! | `gaps` | any sweep | how far each system ends from its optimum: Table 1 as a picture |
+//! | `regret` | any sweep | cumulative regret with its growth exponent |
+//! | `gaps` | any sweep | final cost of each system above its optimum: Table 1 as a plot |
 //! | `theory` | a sweep over strategies | regret, measurements taken and required, information gain and β |
-//! | `phase` | a portrait | a trajectory coloured by what was unknown, and where it was measured |
-//! | `uncertainty` | a portrait | what was unknown along the hallucinated trajectory, and the chosen times |
-//! | `slices`, `field` | a portrait | what the model says, beside the truth |
-//! | `calibration` | portraits | whether bands hold what they promise |
+//! | `phase` | a run snapshot | trajectory coloured by model uncertainty, with the measurements |
+//! | `uncertainty` | a run snapshot | model uncertainty along the predicted trajectory, with the measurement times |
+//! | `slices`, `field` | a run snapshot | the model beside the true dynamics |
+//! | `calibration` | run snapshots | nominal and observed coverage of the model's bands |
 //!
 //! `curves` and `naming` are shared.
 

@@ -1,4 +1,4 @@
-//! What things are called in a legend.
+//! Names of systems and variants in titles and legends.
 
 use ocorl::system::Benchmark;
 use ocorl_study::results::{Group, Results};
@@ -21,19 +21,19 @@ impl Naming {
         Naming { varying, settings_vary: settings.len() > 1 }
     }
 
-    /// What tells a group from the others, system and seed aside.
+    /// Name of a group by the settings that distinguish it from the others; system and seed are left out.
     pub(crate) fn of(&self, group: &Group<'_>) -> String {
-        let mut words = Vec::new();
+        let mut parts = Vec::new();
         if self.settings_vary {
-            words.push(match group.cell.settings.as_str() {
+            parts.push(match group.cell.settings.as_str() {
                 "default" => "ours".to_owned(),
                 "reference" => "authors'".to_owned(),
                 other => other.to_owned(),
             });
         }
         for path in &self.varying {
-            let value = group.setting(path).unwrap_or_else(|| "as shipped".into());
-            words.push(match path.as_str() {
+            let value = group.setting(path).unwrap_or_else(|| "default".into());
+            parts.push(match path.as_str() {
                 "strategy" | "time" => value.replace('-', " "),
                 "explore" => planner(&value),
                 "measurements" => format!("M = {value}"),
@@ -41,7 +41,7 @@ impl Naming {
                 path => format!("{path} {value}"),
             });
         }
-        if words.is_empty() { "as shipped".into() } else { words.join(", ") }
+        if parts.is_empty() { "default settings".into() } else { parts.join(", ") }
     }
 }
 
@@ -62,7 +62,7 @@ fn confidence(name: &str) -> String {
     }
 }
 
-/// A system as tables print it.
+/// Title of a system, as tables print it.
 pub(crate) fn title(system: &str) -> String {
     Benchmark::find(system).map_or_else(|_| system.to_owned(), |b| b.title.into_owned())
 }

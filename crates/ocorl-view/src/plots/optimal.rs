@@ -1,4 +1,4 @@
-//! The best control of known systems: what the plots of `ocorl optimal` show.
+//! The optimal control of known systems.
 
 use super::phase::time_axis;
 use crate::{Axis, Figure, Mark, Marker, Panel};
@@ -6,43 +6,43 @@ use ocorl::baseline::Baselines;
 use ocorl::linalg::Blocks;
 use ocorl::plan::{Plan, uniform_grid};
 use ocorl::simulate::{Experiment, Run, Simulator, Trajectory};
-use ocorl::system::{Benchmark, Bounds, Quantity};
-use ocorl::track::{Hold, LadderSettings};
+use ocorl::system::{Bounds, KnownSystem, Quantity};
+use ocorl::track::{FallbackSettings, Hold};
 
-/// Equal parts of the horizon at whose ends a run is recorded.
+/// Number of equal parts of the horizon at whose ends a run is sampled.
 const SAMPLES: usize = 400;
 
-/// Colours of the series.
+/// Series colours.
 const TRACKED: usize = 0;
 const PLANNED: usize = 1;
 const HELD: usize = 2;
 
-/// Every state and input over time, the phase portrait, and how the search converged.
-pub fn one_system(b: &Benchmark, found: &Baselines) -> Figure {
-    let (task, scale) = (&b.task, b.table_scale());
+/// One known system: every state and input over time, the phase portrait, and the convergence of the solver.
+pub fn one_system(b: &KnownSystem, found: &Baselines) -> Figure {
+    let (task, units) = (&b.task, b.table_units());
     let (tracked, held) = (Curves::of(&found.continuous.tracked), Curves::of(&held_run(b, found)));
     let (plan, holds) = (&found.continuous.plan, &found.held.plan);
     let subtitle = format!(
-        "Cost {:.4} tracked, {:.4} open loop, {:.4} with the best {} holds",
-        scale * found.continuous.tracked.cost(),
-        scale * found.continuous.open_loop.cost(),
-        scale * found.held.cost,
+        "Cost {:.4} tracked, {:.4} open loop, {:.4} optimal zero-order hold ({} intervals)",
+        units.cost(found.continuous.tracked.cost()),
+        units.cost(found.continuous.open_loop.cost()),
+        units.cost(found.held.cost),
         holds.controls.len(),
     );
     let mut figure = Figure::new(format!("{}: {}", b.title, b.summary)).subtitle(subtitle);
     for (i, quantity) in task.states.iter().enumerate() {
         let curves = [
-            held.state(i).series(HELD).label("best hold"),
+            held.state(i).series(HELD).label("optimal zero-order hold"),
             tracked.state(i).series(TRACKED).label("tracked"),
             Mark::line(&*plan.times, row(&plan.states, i)).series(PLANNED).dashed().label("plan"),
         ];
-        // A limit far away would make a line of every curve.
+        // A limit far away would flatten every curve.
         let reach = tracked.states[i].iter().fold(0.0_f64, |reach, x| reach.max(x.abs()));
         figure = figure.panel(over_time(b, quantity, curves, limits(&task.state_bounds, i, 3.0 * reach)));
     }
     for (i, quantity) in task.controls.iter().enumerate() {
         let curves = [
-            Mark::step(&*holds.times, row(&holds.controls, i)).series(HELD).label("best hold"),
+            Mark::step(&*holds.times, row(&holds.controls, i)).series(HELD).label("optimal zero-order hold"),
             tracked.control(i).series(TRACKED).label("tracked"),
             Mark::step(&*plan.times, row(&plan.controls, i)).series(PLANNED).dashed().label("plan"),
         ];
@@ -56,10 +56,10 @@ pub fn one_system(b: &Benchmark, found: &Baselines) -> Figure {
     figure.columns(columns)
 }
 
-/// One panel a system: its inputs in continuous time and held.
-pub fn several_systems(found: &[(&Benchmark, &Baselines)]) -> Figure {
-    let figure = Figure::new("Best control with the true model")
-        .subtitle("Inputs over time: in continuous time (solid), and held over equal intervals (dotted)")
+/// Several known systems: one panel per system with its inputs, continuous and as zero-order hold.
+pub fn several_systems(found: &[(&KnownSystem, &Baselines)]) -> Figure {
+    let figure = Figure::new("Optimal control with known dynamics")
+        .subtitle("Inputs over time: continuous (solid), zero-order hold over equal intervals (dotted)")
         .columns(3);
     found.iter().fold(figure, |figure, (b, found)| {
         let (tracked, holds) = (Curves::of(&found.continuous.tracked), &found.held.plan);
@@ -74,41 +74,41 @@ pub fn several_systems(found: &[(&Benchmark, &Baselines)]) -> Figure {
     })
 }
 
-fn over_time(b: &Benchmark, quantity: &Quantity, curves: [Mark; 3], limits: Vec<Mark>) -> Panel {
+fn over_time(b: &KnownSystem, quantity: &Quantity, curves: [Mark; 3], limits: Vec<Mark>) -> Panel {
     let panel = Panel::new(quantity.name.clone(), time_axis(&b.task), Axis::new("", &quantity.unit));
     curves.into_iter().chain(limits).fold(panel, Panel::mark)
 }
 
-/// The first two states against each other.
-fn phase(b: &Benchmark, tracked: &Curves, held: &Curves) -> Panel {
+/// Phase portrait of the first two states.
+fn phase(b: &KnownSystem, tracked: &Curves, held: &Curves) -> Panel {
     let axis = |i: usize| Axis::new(&b.task.states[i].name, &b.task.states[i].unit);
     let curve = |curves: &Curves| Mark::line(&*curves.states[0], &*curves.states[1]);
     let (x, y) = (&tracked.states[0], &tracked.states[1]);
     let end = x.len() - 1;
     Panel::new("Phase portrait", axis(0), axis(1))
-        .mark(curve(held).series(HELD).label("best hold"))
+        .mark(curve(held).series(HELD).label("optimal zero-order hold"))
         .mark(curve(tracked).series(TRACKED).label("tracked"))
         .mark(Mark::points([x[0]], [y[0]], Marker::Ring).label("start"))
         .mark(Mark::points([x[end]], [y[end]], Marker::Square).label("end"))
 }
 
-/// What was left to gain, and the gradient, at each iteration of the last search.
+/// Cost above the final cost, and norm of the gradient, at each iteration on the finest grid.
 fn convergence(plan: &Plan) -> Panel {
     let iterations: Vec<f64> = (1..=plan.trace.len()).map(|i| i as f64).collect();
     let left: Vec<f64> = plan.trace.iter().map(|iteration| iteration.cost - plan.cost).collect();
     let gradient: Vec<f64> = plan.trace.iter().map(|iteration| iteration.gradient_norm).collect();
-    Panel::new("Convergence on the fine grid", Axis::new("iteration", ""), Axis::default().log())
+    Panel::new("Convergence on the finest grid", Axis::new("iteration", ""), Axis::default().log())
         .mark(Mark::line(&*iterations, &*gradient).label("gradient norm"))
         .mark(Mark::points(&*iterations, &*gradient, Marker::Circle).label("gradient norm"))
-        .mark(Mark::line(&*iterations, &*left).series(PLANNED).label("cost above the plan's"))
+        .mark(Mark::line(&*iterations, &*left).series(PLANNED).label("cost above the final cost"))
         .mark(
             Mark::points(&*iterations, &*left, Marker::Triangle)
                 .series(PLANNED)
-                .label("cost above the plan's"),
+                .label("cost above the final cost"),
         )
 }
 
-/// What a run recorded at its sample times, a list for each state and control.
+/// The samples of a run, one list per state and control.
 struct Curves {
     times: Vec<f64>,
     states: Vec<Vec<f64>>,
@@ -133,9 +133,9 @@ impl Curves {
     }
 }
 
-/// The best holds on the true system.
-fn held_run(b: &Benchmark, found: &Baselines) -> Run {
-    let mut policy = Hold::new(&found.held.plan, LadderSettings::of(&b.task));
+/// Runs the optimal zero-order hold on the true system.
+fn held_run(b: &KnownSystem, found: &Baselines) -> Run {
+    let mut policy = Hold::new(&found.held.plan, &FallbackSettings::of(&b.task));
     let sample_times = &uniform_grid(b.task.horizon, SAMPLES);
     let experiment = Experiment { sample_times, ..Experiment::of(&b.task) };
     Simulator::default().run(b.dynamics().as_mut(), &mut policy, &experiment)
@@ -153,7 +153,7 @@ fn limits(bounds: &Bounds, i: usize, far: f64) -> Vec<Mark> {
     near.map(|limit| Mark::horizontal(limit).muted().dotted().label("limit")).collect()
 }
 
-/// The unit of all of them, if it is one.
+/// The unit of the quantities, if all have the same one.
 fn shared_unit(quantities: &[Quantity]) -> &str {
     let unit = &quantities[0].unit;
     if quantities.iter().all(|q| q.unit == *unit) { unit } else { "" }

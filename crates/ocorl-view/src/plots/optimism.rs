@@ -1,11 +1,11 @@
-//! Optimistic beside greedy planning, one panel a strategy: the paper's ablation.
+//! Optimistic beside greedy planning, one panel per strategy: the ablation of the paper.
 
 use super::naming::Naming;
 use super::strategies::{by_episode, headline, seeds};
 use crate::figure::Figure;
 use ocorl_study::results::{Group, Results};
 
-/// Cost above the optimum by episode; the curves of a panel differ in what is planned for.
+/// Cost above the optimum by episode; the curves of a panel differ in how the plan uses model uncertainty.
 pub fn optimism(results: &Results) -> Figure {
     let naming = Naming::new(results);
     let mut strategies: Vec<Option<String>> = Vec::new();
@@ -15,7 +15,7 @@ pub fn optimism(results: &Results) -> Figure {
             strategies.push(strategy);
         }
     }
-    let mut figure = Figure::new(headline(results, "optimism against greed"))
+    let mut figure = Figure::new(headline(results, "optimistic against greedy planning"))
         .subtitle(format!("Median and middle 60 % of {}", seeds(results)))
         .columns(strategies.len().min(3));
     for strategy in strategies {
@@ -23,7 +23,7 @@ pub fn optimism(results: &Results) -> Figure {
             results.groups().into_iter().filter(|g| g.setting("strategy") == strategy).collect();
         let name = strategy.unwrap_or_default().replace('-', " ");
         let mut panel = by_episode(name.clone(), &groups, &naming, 0);
-        // The title names the strategy; the legend need not.
+        // The panel title names the strategy; the legend need not repeat it.
         for label in panel.marks.iter_mut().filter_map(|mark| mark.label.as_mut()) {
             *label = label.replace(&format!(", {name}"), "");
         }

@@ -1,25 +1,25 @@
-//! Phase portraits: where an episode went, what was unknown there, and where it was measured.
+//! Phase portraits: executed trajectories, model uncertainty along them, and measurements.
 
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::linalg::Blocks;
-use ocorl::plant::Executed;
+use ocorl::plant::RolloutResult;
 use ocorl::system::Task;
-use ocorl_study::portrait::{Portrait, Snapshot};
+use ocorl_study::run_snapshot::{RunSnapshot, Snapshot};
 
-/// About so many moments of a run are drawn.
+/// Approximate number of samples of a run that are drawn.
 const MOMENTS: usize = 201;
 
-/// Every so many-th of `count` moments is drawn.
+/// Stride that reduces `count` samples to about [`MOMENTS`].
 pub(super) fn stride(count: usize) -> usize {
     count.div_ceil(MOMENTS).max(1)
 }
 
-/// Some moments of many.
+/// About [`MOMENTS`] of the samples.
 pub(super) fn thin(moments: &[f64]) -> Vec<f64> {
     moments.iter().copied().step_by(stride(moments.len())).collect()
 }
 
-/// Where trajectories are drawn: the first two states over each other, or the only one over time.
+/// The plane in which trajectories are drawn: the first two states, or a single state over time.
 pub(super) struct Plane {
     pub(super) two: bool,
 }
@@ -35,7 +35,7 @@ impl Plane {
         Panel::new(title, x, y)
     }
 
-    /// Places of some moments.
+    /// Coordinates of about [`MOMENTS`] samples in the plane.
     pub(super) fn points(&self, times: &[f64], states: &Blocks) -> (Vec<f64>, Vec<f64>) {
         let row = |r: usize| states.iter().map(|x| x[r]).collect::<Vec<f64>>();
         if self.two { (row(0), row(1)) } else { (times.to_vec(), row(0)) }
@@ -46,38 +46,38 @@ impl Plane {
     }
 }
 
-/// The axis of time over the whole horizon.
+/// The time axis over the whole horizon.
 pub(crate) fn time_axis(task: &Task) -> Axis {
     Axis::new("time", task.time_unit()).range(0.0, task.horizon)
 }
 
-/// The executed trajectory of some episodes, coloured by ‖σ‖ of the model before them; crosses are the chosen measurements, plus signs the
-/// equidistant ones beside them.
-pub fn phase(portrait: &Portrait, episodes: &[usize]) -> Figure {
-    let b = &portrait.subject;
+/// The executed trajectory of some episodes, coloured by ‖σ‖ of the model before them. Crosses are the chosen measurements, plus
+/// signs the additional equidistant ones.
+pub fn phase(run: &RunSnapshot, episodes: &[usize]) -> Figure {
+    let b = &run.subject;
     let plane = Plane::of(&b.task);
-    let name = portrait.settings.strategy.name().replace('-', " ");
-    let mut figure = Figure::new(format!("{}: where it was measured, and what was unknown there", b.title))
+    let name = run.settings.strategy.name().replace('-', " ");
+    let mut figure = Figure::new(format!("{}: measurements and model uncertainty", b.title))
         .subtitle(format!(
-            "{name}, seed {}; each panel coloured by what the model did not know before it",
-            portrait.seed
+            "{name}, seed {}; each panel coloured by the model uncertainty before the episode",
+            run.seed
         ))
         .columns(episodes.len().clamp(1, 2));
-    for snapshot in portrait.snapshots.iter().filter(|s| episodes.contains(&s.episode.record.episode)) {
+    for snapshot in run.snapshots.iter().filter(|s| episodes.contains(&s.episode.record.episode)) {
         let title = format!("Episode {}", snapshot.episode.record.episode);
         let panel = snapshot
             .episode
             .executed
             .iter()
             .fold(plane.panel(&b.task, &title).color(Axis::new("‖σ‖ before", "")), |panel, leg| {
-                draw(panel, &plane, snapshot, leg, portrait.settings.measurements)
+                draw(panel, &plane, snapshot, leg, run.settings.measurements)
             });
         figure = figure.panel(panel);
     }
     figure
 }
 
-fn draw(panel: Panel, plane: &Plane, snapshot: &Snapshot, leg: &Executed, count: usize) -> Panel {
+fn draw(panel: Panel, plane: &Plane, snapshot: &Snapshot, leg: &RolloutResult, count: usize) -> Panel {
     let path = &leg.trajectory;
     let sigma = snapshot.uncertainty_along(path);
     let (x, y) = plane.points(&path.times, &path.states);

@@ -1,4 +1,4 @@
-//! Cumulative regret, and how it grows.
+//! Cumulative regret and its growth exponent.
 
 use super::curves::{Curve, episodes};
 use super::naming::{Naming, title};
@@ -6,8 +6,8 @@ use super::strategies::{headline, seeds};
 use crate::{Axis, Figure, Panel};
 use ocorl_study::results::Results;
 
-/// Σ rₙ from episode 1 on: mean, and the middle 60 % of the seeds; one panel a system. Its title gives α of the fit c n^α for each curve, in the
-/// order of the legend: below 1 regret grows sublinearly.
+/// Σ rₙ from episode 1 on: mean and middle 60 % of the seeds, one panel per system. The panel title gives α of the fit c n^α for
+/// each curve, in the order of the legend; α < 1 means that regret grows sublinearly.
 pub fn regret(results: &Results) -> Figure {
     let naming = Naming::new(results);
     let systems = results.systems();

@@ -1,48 +1,49 @@
-//! A run as it went: cost by episode, and some of its trajectories.
+//! A run: cost by episode, and some of its trajectories.
 
 use super::cost::{Costs, cost_curves};
 use super::phase::{Plane, thin};
 use crate::{Figure, Mark, Marker, Panel};
 use ocorl::learn::{Episode, Settings};
-use ocorl::system::{Benchmark, Cell};
+use ocorl::system::{Cell, KnownSystem};
 use ocorl_study::known::Known;
 
-/// What is shown of a run. Costs of records are in the units of the table.
+/// The data of a run. The figures show its costs in the units of the paper's table.
 pub struct Run<'a> {
     /// The system.
-    pub benchmark: &'a Benchmark,
-    /// How it was run.
+    pub benchmark: &'a KnownSystem,
+    /// Settings of the run.
     pub settings: &'a Settings,
-    /// What is possible with the true model.
+    /// Costs with known dynamics.
     pub known: &'a Known,
-    /// What the paper got, if it tried this.
+    /// The paper's result for this system and strategy, if it has one.
     pub paper: Option<Cell>,
-    /// At least one.
+    /// The episodes; at least one.
     pub episodes: &'a [Episode],
 }
 
-/// Colours of the series.
+/// Series colours.
 const FIRST: usize = 3;
 const MIDDLE: usize = 2;
 const LAST: usize = 0;
 const PLANNED: usize = 1;
 
-/// Cost and regret by episode, with what is possible and what the paper got.
+/// Cost by episode and cost above the optimum, beside the reference costs.
 pub fn run_cost(run: &Run<'_>) -> Figure {
+    let (units, known) = (run.benchmark.table_units(), run.known.printed(run.benchmark.table_units()));
     let records = || run.episodes.iter().map(|e| &e.record);
     cost_curves(&Costs {
         title: &format!("{}: cost by episode", run.benchmark.title),
         strategy: &run.settings.strategy.name().replace('-', " "),
         episodes: &records().map(|r| r.episode as f64).collect::<Vec<_>>(),
-        costs: &records().map(|r| r.cost).collect::<Vec<_>>(),
+        costs: &records().map(|r| units.cost(r.cost)).collect::<Vec<_>>(),
         planned: None,
-        best: Some(run.known.continuous),
-        held: Some(run.known.held),
+        best: Some(known.continuous),
+        held: Some(known.held),
         paper: run.paper.map(|cell| cell.mean),
     })
 }
 
-/// Some episodes in the plane of the first two states, or over time; beside them the last with its plan and measurements.
+/// Some episodes in the plane of the first two states, or over time; beside them the last episode with its plan and measurements.
 pub fn run_phase(run: &Run<'_>) -> Figure {
     let (b, count) = (run.benchmark, run.episodes.len());
     let plane = Plane::of(&b.task);
@@ -64,7 +65,7 @@ pub fn run_phase(run: &Run<'_>) -> Figure {
         .columns(2)
 }
 
-/// What was planned, done and measured in the last episode.
+/// Plan, executed trajectory and measurements of the last episode.
 fn last(run: &Run<'_>, plane: &Plane) -> Panel {
     let episode = &run.episodes[run.episodes.len() - 1];
     let mut panel = plane.panel(&run.benchmark.task, &format!("Episode {}", episode.record.episode));
@@ -81,7 +82,7 @@ fn last(run: &Run<'_>, plane: &Plane) -> Panel {
     panel.mark(Mark::points(x, y, Marker::Cross).series(FIRST).label("measured"))
 }
 
-/// What was done, from each initial state.
+/// The executed trajectories, one per initial state.
 fn executed<'a>(plane: &'a Plane, episode: &'a Episode) -> impl Iterator<Item = Mark> + 'a {
     episode.executed.iter().map(|leg| {
         let (x, y) = plane.points(&leg.trajectory.times, &leg.trajectory.states);

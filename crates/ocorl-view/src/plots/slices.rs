@@ -1,71 +1,71 @@
-//! The model along lines through one point: what it believes, how sure it is, and what is true.
+//! Model slices: mean, confidence band and true dynamics along lines through one point.
 
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::model::StatisticalModel;
 use ocorl::plant::Reading;
-use ocorl_study::portrait::Portrait;
+use ocorl_study::run_snapshot::RunSnapshot;
 
-/// Points of a curve.
+/// Number of points of a curve.
 const COUNT: usize = 81;
-/// More panels than this are more than a page.
+/// Largest number of panels; more do not fit on a page.
 const MOST_PANELS: usize = 12;
-/// Measurements are shown if they are no farther from the line than this share of their range, in every other coordinate.
+/// A measurement is shown if it is no farther from the line than this share of the data range, in every other coordinate.
 const NEAR: f64 = 0.1;
-/// How far beyond the data the lines go, as a share of their range.
+/// How far the lines extend beyond the data, as a share of their range.
 const BEYOND: f64 = 0.25;
 
-/// μ ± βσ of each derivative over each coordinate of (x, u), beside the truth and the measurements near the line, as believed before
-/// episode `before` (after the last, if that is beyond it). The lines go through a point that was measured; where there are many, for each output the
-/// coordinates along which it changes most.
-pub fn slices(portrait: &Portrait, before: usize) -> Figure {
-    let b = &portrait.subject;
-    let snapshot = portrait.snapshots.iter().find(|s| s.episode.record.episode == before);
-    let model = snapshot.and_then(|s| s.before.as_ref()).unwrap_or(&portrait.model);
-    let readings: Vec<&Reading> = portrait.readings(before).collect();
+/// μ ± βσ of each derivative along each coordinate of (x, u), beside the true dynamics and the measurements near the line. The
+/// model is the one before episode `before` (or after the last episode, if there are fewer). The lines pass through a measured
+/// point. If there are too many, each output keeps the coordinates along which it changes most.
+pub fn slices(run: &RunSnapshot, before: usize) -> Figure {
+    let b = &run.subject;
+    let snapshot = run.snapshots.iter().find(|s| s.episode.record.episode == before);
+    let model = snapshot.and_then(|s| s.before.as_ref()).unwrap_or(&run.model);
+    let readings: Vec<&Reading> = run.readings(before).collect();
     let when =
         if snapshot.is_some() { format!("before episode {before}") } else { "after the last episode".into() };
     let Some(centre) = readings.get(readings.len() / 2) else {
-        return Figure::new(format!("{}: nothing was measured {when}", b.title));
+        return Figure::new(format!("{}: no measurements {when}", b.title));
     };
     let through = [centre.state.as_slice(), &centre.control].concat();
     let mut panels: Vec<(f64, Panel)> = Vec::new();
     for output in 0..b.task.states.len() {
         for coordinate in 0..through.len() {
-            panels.push(panel(portrait, model.as_ref(), &readings, &through, coordinate, output));
+            panels.push(panel(run, model.as_ref(), &readings, &through, coordinate, output));
         }
     }
-    // The lines along which the derivative changes most, in their order.
+    // The lines along which the derivative changes most, in their original order.
     let mut ranked: Vec<f64> = panels.iter().map(|(change, _)| *change).collect();
     ranked.sort_by(|a, b| b.total_cmp(a));
     let least = ranked.get(MOST_PANELS - 1).copied().unwrap_or(f64::NEG_INFINITY);
-    let all = Figure::new(format!("{}: what the model says of each derivative", b.title))
+    let all = Figure::new(format!("{}: model slices", b.title))
         .subtitle(format!(
             "Through a measured point, {when}; {} measurements, seed {}",
             readings.len(),
-            portrait.seed
+            run.seed
         ))
         .columns(3);
     panels.retain(|(change, _)| *change >= least);
     panels.into_iter().take(MOST_PANELS).fold(all, |figure, (_, panel)| figure.panel(panel))
 }
 
-/// One line, and how much the derivative changes along it (in units of its noise): the true one, if it is known.
+/// One slice, and how much the derivative changes along it (in units of its noise), by the true dynamics if they are known.
 fn panel(
-    portrait: &Portrait,
+    run: &RunSnapshot,
     model: &dyn StatisticalModel,
     readings: &[&Reading],
     through: &[f64],
     coordinate: usize,
     output: usize,
 ) -> (f64, Panel) {
-    let task = &portrait.subject.task;
+    let task = &run.subject.task;
     let value =
         |r: &Reading, k: usize| if k < r.state.len() { r.state[k] } else { r.control[k - r.state.len()] };
     let (low, high) = range(readings.iter().map(|r| value(r, coordinate)));
     let margin = BEYOND * (high - low);
     let (low, high) = (low - margin, high + margin);
     let at: Vec<f64> = (0..COUNT).map(|i| low + (high - low) * i as f64 / (COUNT - 1) as f64).collect();
-    let slice = portrait.slice(model, through, coordinate, output, &at);
+    let slice = run.slice(model, through, coordinate, output, &at);
     let spread: Vec<f64> = (0..through.len())
         .map(|k| {
             let (low, high) = range(readings.iter().map(|r| value(r, k)));
@@ -97,7 +97,7 @@ fn panel(
     ((greatest - least) / task.noise_std[output].max(f64::MIN_POSITIVE), drawn)
 }
 
-/// From the least to the greatest.
+/// Least and greatest of the values.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
 }

@@ -5,11 +5,11 @@ use super::naming::{Naming, title};
 use crate::{Axis, Figure, Mark, Panel};
 use ocorl_study::results::{Group, Results};
 
-/// Curves that one panel holds before they hide each other.
+/// Largest number of curves in one panel; further ones get a panel of their own.
 const MOST_CURVES: usize = 4;
 
-/// Cost above the best continuous control by episode, on a logarithmic axis: median and the middle 60 % of the seeds, as many panels as the
-/// variants need. The dotted line is the best hold.
+/// Cost above the optimum with known dynamics by episode, on a logarithmic axis: median and middle 60 % of the seeds, in as many
+/// panels as the variants need. The dotted line is the optimal zero-order hold.
 pub fn strategies(results: &Results) -> Figure {
     let naming = Naming::new(results);
     let mut figure = Figure::new(headline(results, "cost above the optimum, by episode"))
@@ -26,12 +26,12 @@ pub fn strategies(results: &Results) -> Figure {
     figure
 }
 
-/// Cost above the optimum by episode, one curve a group, in the colours from `first` on.
+/// Cost above the optimum by episode, one curve per group, in the colours from `first` on.
 pub(super) fn by_episode(name: String, groups: &[Group<'_>], naming: &Naming, first: usize) -> Panel {
     let mut panel = Panel::new(name, episodes(), Axis::new("cost − optimum", "").log());
     if let Some(known) = groups.iter().find_map(Group::known) {
         let hold = known.held - known.continuous;
-        panel = panel.mark(Mark::horizontal(hold).muted().dotted().label("best hold"));
+        panel = panel.mark(Mark::horizontal(hold).muted().dotted().label("optimal zero-order hold"));
     }
     for (i, group) in groups.iter().enumerate() {
         let curve = Curve::of(group, |row| Some(row.regret));
@@ -40,7 +40,7 @@ pub(super) fn by_episode(name: String, groups: &[Group<'_>], naming: &Naming, fi
     panel
 }
 
-/// The system if it is one, and what is shown.
+/// Title of a figure: the name of the only system, or the number of systems, and `what` is shown.
 pub(super) fn headline(results: &Results, what: &str) -> String {
     match results.systems().as_slice() {
         [one] => format!("{}: {what}", title(one)),
@@ -48,7 +48,7 @@ pub(super) fn headline(results: &Results, what: &str) -> String {
     }
 }
 
-/// "10 seeds"
+/// Number of seeds as text: "10 seeds".
 pub(super) fn seeds(results: &Results) -> String {
     let count = results.groups().iter().map(|g| g.cells.len()).max().unwrap_or(0);
     if count == 1 { "1 seed".into() } else { format!("{count} seeds") }

@@ -1,4 +1,4 @@
-//! The quantities of the paper's analysis, as they turn out.
+//! The quantities of the paper's analysis, measured in runs.
 
 use super::curves::{Curve, episodes};
 use super::naming::{Naming, title};
@@ -7,7 +7,7 @@ use crate::{Axis, Figure, Panel};
 use ocorl_study::cell::EpisodeRow;
 use ocorl_study::results::Results;
 
-/// One panel a quantity and system, one curve a variant.
+/// One panel per quantity and system, one curve per variant.
 fn quantities(results: &Results, name: &str, shown: &[Quantity]) -> Figure {
     let naming = Naming::new(results);
     let mut figure = Figure::new(headline(results, name))
@@ -27,21 +27,26 @@ fn quantities(results: &Results, name: &str, shown: &[Quantity]) -> Figure {
     figure
 }
 
-/// What is shown of an episode.
+/// One quantity of an episode.
 struct Quantity {
     name: &'static str,
     log: bool,
     value: fn(&EpisodeRow) -> Option<f64>,
 }
 
-/// Cost above the optimum, measurements taken, and mₙ as the analysis asks for it (with slopes along the way for Lipschitz constants).
+/// Cost above the optimum, measurements taken, and the number mₙ that the analysis requires (with Lipschitz constants estimated
+/// along the trajectories).
 pub fn theory(results: &Results) -> Figure {
     let shown = [
         Quantity { name: "cost − optimum", log: true, value: |row| Some(row.regret) },
         Quantity { name: "measurements taken", log: false, value: |row| Some(row.measured as f64) },
-        Quantity { name: "mₙ of the analysis", log: true, value: |row| row.required.map(|m| m as f64) },
+        Quantity {
+            name: "mₙ required by the analysis",
+            log: true,
+            value: |row| row.required.map(|m| m as f64),
+        },
     ];
-    quantities(results, "the analysis, as it turns out", &shown)
+    quantities(results, "quantities of the analysis", &shown)
 }
 
 /// Information gain (in nats), β, and ∫‖σ‖² so far.
@@ -51,5 +56,5 @@ pub fn information(results: &Results) -> Figure {
         Quantity { name: "β", log: false, value: |row| row.beta },
         Quantity { name: "model complexity I_N", log: true, value: |row| row.complexity },
     ];
-    quantities(results, "what was learned, and how confident that makes", &shown)
+    quantities(results, "information gain and confidence", &shown)
 }

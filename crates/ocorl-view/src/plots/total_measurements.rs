@@ -1,4 +1,4 @@
-//! Cost against the total number of measurements: is it better to take few per episode, or many?
+//! Cost against the total number of measurements: few per episode, or many?
 
 use super::naming::title;
 use super::strategies::seeds;
@@ -7,13 +7,13 @@ use ocorl_study::results::{Group, Results};
 use ocorl_study::statistics::{median, quantile};
 use std::collections::BTreeSet;
 
-/// What the vertical axes show, in percent: the same for all systems. Smaller gaps stand at the lower end.
+/// Range of the vertical axes in percent, equal for all systems. Smaller gaps are drawn at the lower end.
 const GAPS: (f64, f64) = (1e-3, 1e3);
-/// The palest curve: how much of the background is in its colour.
+/// Share of the background in the colour of the palest curve.
 const PALEST: f64 = 0.72;
 
-/// One panel per system: the gap of each episode to the optimum against the number of measurements taken before it, one curve for each
-/// strategy (colour) and number M of measurements per episode (the more, the darker); median and middle 60 % of the seeds.
+/// The gap of each episode to the optimum against the number of measurements taken before it, one panel per system. Colour is the
+/// strategy, and a darker shade means more measurements per episode, M. Median and middle 60 % of the seeds.
 pub fn total_measurements(results: &Results) -> Figure {
     let groups = results.groups();
     let counts: BTreeSet<usize> = groups.iter().filter_map(count).collect();
@@ -23,7 +23,7 @@ pub fn total_measurements(results: &Results) -> Figure {
             strategies.push(name);
         }
     }
-    let mut figure = Figure::new("Few measurements per episode or many: how many does it take in all?")
+    let mut figure = Figure::new("Gap to the optimum against the total number of measurements")
         .subtitle(format!(
             "Gap to the optimum by episode; median, middle 60 % of {}; darker: more measurements per episode (M)",
             seeds(results)
@@ -40,7 +40,7 @@ pub fn total_measurements(results: &Results) -> Figure {
 fn panel(system: &str, groups: &[&Group<'_>], strategies: &[String], counts: &BTreeSet<usize>) -> Panel {
     let x = Axis::new("measurements so far", "").whole().log();
     let mut panel = Panel::new(title(system), x, Axis::new("gap", "%").log().range(GAPS.0, GAPS.1));
-    // The legend: colours, shades, and what the gaps are compared with.
+    // Legend entries: colours, shades, and the reference lines.
     for (i, name) in strategies.iter().enumerate() {
         panel = panel.mark(Mark::line([], []).series(i).label(name));
     }
@@ -52,7 +52,7 @@ fn panel(system: &str, groups: &[&Group<'_>], strategies: &[String], counts: &BT
         let hold = known.percent_above(known.held).max(GAPS.0);
         panel = panel.mark(Mark::horizontal(hold).muted().dotted().label("optimal zero-order hold"));
     }
-    // Dark curves above pale ones.
+    // Dark curves are drawn above pale ones.
     let mut drawn: Vec<(usize, &Group<'_>)> = groups.iter().filter_map(|g| Some((count(g)?, *g))).collect();
     drawn.sort_by_key(|(m, _)| *m);
     for (m, group) in drawn {
@@ -67,7 +67,7 @@ fn panel(system: &str, groups: &[&Group<'_>], strategies: &[String], counts: &BT
     panel
 }
 
-/// Gaps of the episodes in percent, within [`GAPS`], by the number of measurements before them.
+/// Gaps of the episodes in percent, clamped to [`GAPS`], by the number of measurements before them.
 struct Curve {
     x: Vec<f64>,
     middle: Vec<f64>,
@@ -93,7 +93,7 @@ impl Curve {
     }
 }
 
-/// From the palest for the least M to the full colour for the greatest.
+/// Tint of the curves for M: palest for the smallest M, the full colour for the largest.
 fn tint(m: usize, counts: &BTreeSet<usize>) -> f64 {
     let place = counts.iter().position(|count| *count == m).unwrap_or(0);
     PALEST * (1.0 - place as f64 / counts.len().saturating_sub(1).max(1) as f64)
@@ -104,5 +104,5 @@ fn count(group: &Group<'_>) -> Option<usize> {
 }
 
 fn strategy(group: &Group<'_>) -> String {
-    group.setting("strategy").unwrap_or_else(|| "as shipped".into()).replace('-', " ")
+    group.setting("strategy").unwrap_or_else(|| "default".into()).replace('-', " ")
 }

@@ -1,19 +1,20 @@
-//! Why it was measured when it was: what the model did not know along the trajectory it expected.
+//! Model uncertainty along the predicted trajectory, and the measurement times chosen from it.
 
 use super::phase::{thin, time_axis};
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::linalg::Points;
-use ocorl_study::portrait::{Portrait, Snapshot};
+use ocorl_study::run_snapshot::{RunSnapshot, Snapshot};
 
-/// ‖σ‖ over time along the hallucinated trajectory, the executed one beside it, and the chosen times. For the receding-horizon strategy each
-/// interval begins anew from where the system really is, and its choice is the highest point.
-pub fn uncertainty(portrait: &Portrait, episodes: &[usize]) -> Figure {
-    let b = &portrait.subject;
-    let name = portrait.settings.strategy.name().replace('-', " ");
-    let mut figure = Figure::new(format!("{}: uncertainty along the way, and the chosen times", b.title))
-        .subtitle(format!("{name}, seed {}", portrait.seed))
-        .columns(1);
-    for snapshot in portrait.snapshots.iter().filter(|s| episodes.contains(&s.episode.record.episode)) {
+/// ‖σ‖ over time along the trajectory of the optimistic plan and along the executed one, with the measurement times. A
+/// receding-horizon strategy plans each interval from the measured state, and chooses the time of the largest ‖σ‖ in it.
+pub fn uncertainty(run: &RunSnapshot, episodes: &[usize]) -> Figure {
+    let b = &run.subject;
+    let name = run.settings.strategy.name().replace('-', " ");
+    let mut figure =
+        Figure::new(format!("{}: model uncertainty along the trajectory, and measurement times", b.title))
+            .subtitle(format!("{name}, seed {}", run.seed))
+            .columns(1);
+    for snapshot in run.snapshots.iter().filter(|s| episodes.contains(&s.episode.record.episode)) {
         let title = format!("Episode {}", snapshot.episode.record.episode);
         let panel = Panel::new(title, time_axis(&b.task), Axis::new("‖σ‖", ""));
         figure = figure.panel(draw(panel, snapshot));
@@ -26,15 +27,17 @@ fn draw(mut panel: Panel, snapshot: &Snapshot) -> Panel {
     let path = &leg.trajectory;
     let executed = snapshot.uncertainty_along(path);
     if !executed.is_empty() {
-        panel = panel
-            .mark(Mark::line(thin(&path.times), thin(&executed)).muted().label("on the executed trajectory"));
+        panel =
+            panel.mark(Mark::line(thin(&path.times), thin(&executed)).muted().label("executed trajectory"));
     }
     let intervals = snapshot.episode.foreseen.first().map_or(&[][..], Vec::as_slice);
     for interval in intervals {
-        let line = Mark::line(&*interval.times, &*interval.uncertainty).series(0).label("hallucinated");
+        let line = Mark::line(&*interval.times, &*interval.uncertainty)
+            .series(0)
+            .label("predicted (optimistic plan)");
         panel = panel.mark(line);
         if let Some(begin) = interval.times.first() {
-            panel = panel.mark(Mark::vertical(*begin).muted().dotted().label("the state is read"));
+            panel = panel.mark(Mark::vertical(*begin).muted().dotted().label("state measured"));
         }
     }
     let (mut times, mut sigma) = (Vec::new(), Vec::new());
@@ -47,11 +50,11 @@ fn draw(mut panel: Panel, snapshot: &Snapshot) -> Panel {
         let dims = plan.dims();
         sigma = snapshot.uncertainty(Points::new(&points, dims.state + dims.control));
         times = plan.times[..sigma.len()].to_vec();
-        panel = panel.mark(Mark::line(&*times, &*sigma).series(0).label("hallucinated"));
+        panel = panel.mark(Mark::line(&*times, &*sigma).series(0).label("predicted (optimistic plan)"));
     }
-    // Each chosen time at the height at which it was chosen.
+    // Each chosen time is drawn at the uncertainty for which it was chosen.
     let height = |t: f64| {
-        // The clock of a run may differ from the chosen time by its rounding.
+        // The time of a run may differ from the chosen time by rounding.
         let same = |s: &f64| (*s - t).abs() <= 1e-9 * (1.0 + t.abs());
         let inside = intervals.iter().find_map(|f| f.times.iter().position(same).map(|i| f.uncertainty[i]));
         inside.unwrap_or_else(|| interpolated(&times, &sigma, t))
@@ -61,7 +64,7 @@ fn draw(mut panel: Panel, snapshot: &Snapshot) -> Panel {
     panel.mark(Mark::points(chosen, heights, Marker::Cross).series(1).label("measured"))
 }
 
-/// On straight lines between the points; NaN of nothing.
+/// Linear interpolation, constant beyond the ends; NaN for an empty list.
 fn interpolated(x: &[f64], y: &[f64], at: f64) -> f64 {
     let next = x.partition_point(|&v| v <= at);
     match (next.checked_sub(1), x.get(next)) {

@@ -1,26 +1,26 @@
-//! The page of a report: one file that needs nothing else. No script, nothing fetched, every word escaped.
+//! Writes a report as one self-contained HTML file: no script, nothing fetched, all text escaped.
 //!
-//! Figures are drawn once, in the colours of paper; on dark screens the style sheet changes each of these colours into its counterpart.
-//! Every panel is a picture of its own, so that a narrow screen shows them below each other at a size that can be read.
+//! Figures are drawn once, in the light theme; on dark screens the style sheet replaces each of its colours by its dark
+//! counterpart. Every panel is a separate image, so that narrow screens show panels below each other at a legible size.
 
 use super::style::style;
-use super::{Block, Cell, Comparison, Document, Mood, Number, Section, Table, percent};
+use super::{Block, Cell, Comparison, Document, Emphasis, Number, Section, Table, percent};
 use crate::figure::{Figure, Panel};
 use crate::svg::drawn;
+use crate::text::escape;
 use crate::theme::Theme;
-use crate::words::escape;
 use std::fmt::Write;
 
-/// A page is not larger than this; what does not fit is left to `report.json`, and the page says so.
+/// Largest size of a page in bytes. Blocks that do not fit are left to `report.json`, and the page says so.
 pub const MOST_BYTES: usize = 3_000_000;
 
-/// Room for what ends the page, and for saying what was left out.
+/// Bytes reserved for the end of the page and for messages about omitted blocks.
 const RESERVE: usize = 20_000;
 
-/// What a page may do: look like something.
+/// Content security policy of the page: inline styles and data images only.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// The page that shows `document`.
+/// The HTML page of `document`.
 pub fn html(document: &Document) -> String {
     let title = escape(&document.title);
     let mut page = format!(
@@ -42,7 +42,7 @@ pub fn html(document: &Document) -> String {
     page + "</main>\n</div>\n</body>\n</html>\n"
 }
 
-/// Links to all sections.
+/// The table of contents: links to all sections.
 fn contents(sections: &[Section]) -> String {
     let entry = |section: &Section| {
         format!("<li><a href=\"#{}\">{}</a></li>\n", slug(section.id), escape(&section.title))
@@ -51,7 +51,7 @@ fn contents(sections: &[Section]) -> String {
     format!("<nav aria-label=\"Contents\">\n<p>Contents</p>\n<ol>\n{entries}</ol>\n</nav>\n")
 }
 
-/// Adds a section, as far as there is room.
+/// Adds a section; blocks that do not fit are omitted.
 fn add(section: &Section, page: &mut String) {
     let id = slug(section.id);
     let _ = write!(
@@ -65,7 +65,7 @@ fn add(section: &Section, page: &mut String) {
         if page.len() + shown.len() + RESERVE <= MOST_BYTES {
             *page += &shown;
         } else if page.len() + RESERVE / 2 <= MOST_BYTES {
-            *page += &paragraph("note", "Left out, or this page would be too large; report.json has it.");
+            *page += &paragraph("note", "Omitted to limit the size of this page; report.json has it.");
         }
     }
     *page += "</section>\n";
@@ -93,10 +93,10 @@ fn block_html(block: &Block, section: &str) -> String {
     }
 }
 
-/// The words of a title as caption, each panel as a picture.
+/// Title and subtitle as caption, each panel as an image.
 fn figure_html(figure: &Figure, about: &str) -> String {
     let columns = figure.columns.clamp(1, figure.panels.len().max(1)).min(3);
-    // In the units of the pictures' text: the width at which it has its own size.
+    // Width in the units of the image's text at which the text has its nominal size.
     let (width, class) = match columns {
         1 if figure.panels.len() == 1 => (760.0, "one"),
         1 => (760.0, "one rows"),
@@ -115,7 +115,7 @@ fn figure_html(figure: &Figure, about: &str) -> String {
     } else {
         format!("<strong>{}</strong>", escape(&figure.title))
     };
-    let words: Vec<String> = [&figure.subtitle, about]
+    let captions: Vec<String> = [&figure.subtitle, about]
         .into_iter()
         .filter(|text| !text.is_empty())
         .map(|text| {
@@ -125,7 +125,7 @@ fn figure_html(figure: &Figure, about: &str) -> String {
         .collect();
     format!(
         "<figure>\n<figcaption>{strong} {}</figcaption>\n<div class=\"plots {class}\">\n{pictures}</div>\n</figure>\n",
-        words.join(" ")
+        captions.join(" ")
     )
 }
 
@@ -160,21 +160,21 @@ fn table_html(table: &Table, section: &str) -> String {
 }
 
 fn cell_html(cell: &Cell, numbers: bool, first: bool) -> String {
-    let mood = mood_class(cell.mood);
+    let emphasis = emphasis_class(cell.emphasis);
     let classes: Vec<&str> =
-        [if numbers { "n" } else { "" }, mood].into_iter().filter(|c| !c.is_empty()).collect();
+        [if numbers { "n" } else { "" }, emphasis].into_iter().filter(|c| !c.is_empty()).collect();
     let class = if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
     let text = escape(&cell.text);
     if first { format!("<th scope=\"row\"{class}>{text}</th>") } else { format!("<td{class}>{text}</td>") }
 }
 
-fn mood_class(mood: Mood) -> &'static str {
-    match mood {
-        Mood::Plain => "",
-        Mood::Best => "best",
-        Mood::Good => "good",
-        Mood::Bad => "bad",
-        Mood::Quiet => "quiet",
+fn emphasis_class(emphasis: Emphasis) -> &'static str {
+    match emphasis {
+        Emphasis::Plain => "",
+        Emphasis::Best => "best",
+        Emphasis::Good => "good",
+        Emphasis::Bad => "bad",
+        Emphasis::Quiet => "quiet",
     }
 }
 
@@ -204,12 +204,12 @@ fn number_html(number: &Number) -> String {
     text + "</li>\n"
 }
 
-/// Nothing for no words.
-fn paragraph(class: &str, words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!("<p class=\"{class}\">{}</p>\n", escape(words)) }
+/// A paragraph; empty if `text` is empty.
+fn paragraph(class: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("<p class=\"{class}\">{}</p>\n", escape(text)) }
 }
 
-/// What may stand in an address.
+/// An identifier for addresses: lower-case letters, digits and hyphens.
 fn slug(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }

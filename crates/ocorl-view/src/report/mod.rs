@@ -1,15 +1,16 @@
-//! Reports: a description of a document, and one page that shows it.
+//! Reports: the description of a document, and the HTML file that shows it.
 //!
-//! | file | holds |
+//! | file | responsibility |
 //! |---|---|
 //! | `mod` | the description: sections of blocks |
-//! | `html`, `style` | the page: one file, nothing fetched, no script; its looks on screens, phones and paper |
-//! | `numerals` | numbers as a report writes them |
-//! | `sweep`, `sweep_figures`, `progress`, `table1` | the report of a sweep, its figures, learning progress and the paper's table in it |
+//! | `html`, `style` | the HTML file and its style sheet for screens, phones and paper |
+//! | `numerals` | number formats of a report |
+//! | `sweep`, `sweep_figures`, `progress`, `table1` | the report of a sweep: its text and tables, its figures, learning progress, the paper's table |
 //! | `study` | the report of a study |
 //!
-//! Who describes a report ([`sweep()`], [`study()`]) knows nothing of the page, and the page nothing of what it shows: names and reasons
-//! that others wrote are text there, whatever they hold. A [`Document`] is JSON too (`report.json`), with the numbers behind all figures.
+//! The functions that describe a report ([`sweep()`], [`study()`]) do not write HTML, and the HTML writer does not know what it
+//! shows: names and reasons from outside are always treated as text. A [`Document`] is also written as JSON (`report.json`), with
+//! the numbers behind all figures.
 
 mod html;
 mod numerals;
@@ -31,154 +32,154 @@ use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A report.
+/// A report: title and sections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Document {
-    /// What it is about.
+    /// Title of the report.
     pub title: String,
-    /// One line below it; may be empty.
+    /// One line below the title; may be empty.
     pub subtitle: String,
-    /// In this order; the contents list names them.
+    /// Sections in the order of the table of contents.
     pub sections: Vec<Section>,
 }
 
-/// A part of a report.
+/// A section of a report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Section {
-    /// Its name in the page's address; letters, digits and hyphens.
+    /// Identifier in the page's address: letters, digits and hyphens.
     pub id: &'static str,
-    /// Its heading.
+    /// Heading of the section.
     pub title: String,
-    /// What is to be seen, in a sentence or two; may be empty.
+    /// What the section shows, in a sentence or two; may be empty.
     pub about: String,
-    /// What is shown.
+    /// Content of the section.
     pub blocks: Vec<Block>,
 }
 
-/// Something to be seen.
+/// A piece of content.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Block {
-    /// A plot. Its title and subtitle become the caption; its panels stand in a grid that follows the width of the screen.
+    /// A plot. Its title and subtitle become the caption; its panels are laid out in a grid that follows the width of the screen.
     Figure {
-        /// What there is to see in it; may be empty.
+        /// What the plot shows; may be empty.
         about: String,
         /// The plot.
         figure: Figure,
     },
-    /// Rows and columns.
+    /// A table.
     Table(Table),
-    /// Large numbers, each with what it is to be compared with.
+    /// Headline numbers, each with its reference values.
     Numbers {
-        /// From left to right.
+        /// The numbers, from left to right.
         numbers: Vec<Number>,
     },
     /// A paragraph.
     Text {
-        /// Its words.
+        /// Text of the paragraph.
         text: String,
     },
     /// Names with values: settings, versions.
     Facts {
-        /// Name, value.
+        /// Pairs of name and value.
         facts: Vec<(String, String)>,
     },
-    /// What is to be read letter by letter: files, commands.
+    /// Preformatted text: files, commands.
     Code {
-        /// Line breaks count.
+        /// The text; line breaks are kept.
         text: String,
     },
 }
 
-/// Rows and columns.
+/// A table of rows and columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// Titles above several columns: how many, title. Empty, or as many columns as there are.
+    /// Headings above several columns, as (number of columns, heading). Empty, or the numbers add up to all columns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<(usize, String)>,
-    /// Heads of the columns.
+    /// Column headings.
     pub columns: Vec<Column>,
-    /// Each as long as there are columns.
+    /// Rows, each with as many cells as there are columns.
     pub rows: Vec<Vec<Cell>>,
-    /// Below the table; may be empty.
+    /// Note below the table; may be empty.
     pub note: String,
-    /// Whether it is long: then it scrolls in a box of its own, except on paper.
+    /// Whether the table is long: it then scrolls in a box of its own, except on paper.
     pub long: bool,
 }
 
-/// The head of a column.
+/// The heading of a column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Column {
-    /// What stands above it.
+    /// Text of the heading.
     pub title: String,
-    /// Whether it holds numbers, which lean to the right.
+    /// Whether the column holds numbers, which are aligned to the right.
     pub numbers: bool,
 }
 
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cell {
-    /// What it says.
+    /// Text of the cell.
     pub text: String,
-    /// How it is meant.
-    #[serde(skip_serializing_if = "Mood::is_plain")]
-    pub mood: Mood,
+    /// Emphasis of the cell.
+    #[serde(rename = "mood", skip_serializing_if = "Emphasis::is_plain")]
+    pub emphasis: Emphasis,
 }
 
-/// How something is meant. Words or signs say the same: colour is never alone.
+/// Emphasis of a text. The text always carries the meaning too; colour is never the only sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Mood {
-    /// As it is.
+pub enum Emphasis {
+    /// No emphasis.
     #[default]
     Plain,
-    /// The best of its kind.
+    /// The best of its group.
     Best,
-    /// As it should be.
+    /// As desired.
     Good,
-    /// Worth a look.
+    /// Needs attention.
     Bad,
     /// Less important.
     Quiet,
 }
 
-impl Mood {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+impl Emphasis {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
     fn is_plain(&self) -> bool {
-        *self == Mood::Plain
+        *self == Emphasis::Plain
     }
 }
 
-/// A number that sums up.
+/// A headline number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Number {
-    /// What it is.
+    /// Name of the number.
     pub what: String,
-    /// As it is to be read, with its unit.
+    /// Formatted value with its unit.
     pub value: String,
-    /// "± 0.02"; may be empty.
+    /// Spread, for example "± 0.02"; may be empty.
     pub spread: String,
-    /// A quiet line below: which variant, how many seeds; may be empty.
+    /// A less prominent line below, such as variant and number of seeds; may be empty.
     pub note: String,
-    /// What it is to be compared with.
+    /// Reference values.
     pub compare: Vec<Comparison>,
 }
 
-/// Beside what a number is to be seen.
+/// A reference value of a headline number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Comparison {
-    /// With what: best continuous, best hold, paper.
+    /// Name of the reference: optimum, optimal zero-order hold, paper.
     pub with: String,
-    /// That value, as it is to be read.
+    /// Formatted value of the reference.
     pub value: String,
-    /// How much more the number is than this, in percent, if that says something.
+    /// How far the number is above the reference, in percent of the reference, where that is meaningful.
     pub percent: Option<f64>,
 }
 
 impl Block {
-    /// A plot without further words.
+    /// A plot without a further caption.
     pub fn figure(figure: Figure) -> Self {
         Block::Figure { about: String::new(), figure }
     }
@@ -190,7 +191,7 @@ impl Block {
 }
 
 impl Table {
-    /// A table without rows. Titles that begin with `#` are of columns with numbers.
+    /// A table without rows. A heading that begins with `#` marks a column of numbers.
     pub fn new(columns: &[&str]) -> Self {
         let column = |title: &&str| match title.strip_prefix('#') {
             Some(title) => Column { title: title.into(), numbers: true },
@@ -199,7 +200,7 @@ impl Table {
         Table { columns: columns.iter().map(column).collect(), ..Table::default() }
     }
 
-    /// One row more.
+    /// Appends a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let cells: Vec<Cell> = cells.into_iter().collect();
         let (cells_len, columns) = (cells.len(), self.columns.len());
@@ -209,31 +210,31 @@ impl Table {
 }
 
 impl Cell {
-    /// A cell that is meant in this way.
-    pub fn new(text: impl Into<String>, mood: Mood) -> Self {
-        Cell { text: text.into(), mood }
+    /// A cell with this emphasis.
+    pub fn new(text: impl Into<String>, emphasis: Emphasis) -> Self {
+        Cell { text: text.into(), emphasis }
     }
 }
 
 impl<S: Into<String>> From<S> for Cell {
     fn from(text: S) -> Self {
-        Cell { text: text.into(), mood: Mood::Plain }
+        Cell { text: text.into(), emphasis: Emphasis::Plain }
     }
 }
 
 impl Section {
-    /// A section without blocks.
+    /// A section without content.
     pub fn new(id: &'static str, title: impl Into<String>) -> Self {
         Section { id, title: title.into(), ..Section::default() }
     }
 
-    /// What is to be seen in it.
+    /// Sets what the section shows.
     #[must_use]
     pub fn about(self, about: impl Into<String>) -> Self {
         Section { about: about.into(), ..self }
     }
 
-    /// One block more.
+    /// Appends a block.
     #[must_use]
     pub fn block(mut self, block: Block) -> Self {
         self.blocks.push(block);
@@ -242,16 +243,16 @@ impl Section {
 }
 
 impl Document {
-    /// As JSON, with the numbers behind all figures; what is not finite is `null`.
+    /// The document as JSON, with the numbers behind all figures; values that are not finite are `null`.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// Writes the page to `path` and the JSON beside it, under the same name; each is there whole, or as it was. Returns where the JSON is.
+    /// Writes the HTML file to `path` and the JSON beside it, each atomically. Returns the path of the JSON file.
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// An error of the file system.
     pub fn write(&self, path: &Path) -> io::Result<PathBuf> {
         let beside = path.with_extension("json");
         write_atomically(&beside, self.json().as_bytes())?;

@@ -1,6 +1,6 @@
-//! Numbers as a report writes them: the same everywhere, with a true minus.
+//! Number formats of a report, with a true minus sign.
 
-/// A cost: four decimals, or as a power of ten where that would be no help; "–" for what is not finite.
+/// A cost with four decimals, or in scientific notation where these are not useful; "–" for a value that is not finite.
 pub fn cost(value: f64) -> String {
     match value.abs() {
         a if !a.is_finite() => "–".into(),
@@ -9,12 +9,12 @@ pub fn cost(value: f64) -> String {
     }
 }
 
-/// Mean and spread.
+/// Mean and standard deviation.
 pub fn plus_minus(mean: f64, std: f64) -> String {
     if mean.is_finite() { format!("{} ± {}", cost(mean), amount(std)) } else { "–".into() }
 }
 
-/// A size beside a cost: as many decimals as a cost has while it is small, and fewer the larger it is.
+/// A magnitude beside a cost: with the decimals of a cost while it is small, with fewer the larger it is.
 pub fn amount(value: f64) -> String {
     match value.abs() {
         a if !a.is_finite() => "–".into(),
@@ -25,7 +25,7 @@ pub fn amount(value: f64) -> String {
     }
 }
 
-/// Percent with a sign: as many decimals as say something. "–" for what is not finite.
+/// A percentage with its sign and as many decimals as are significant; "–" for a value that is not finite.
 pub fn percent(value: f64) -> String {
     match value.abs() {
         a if !a.is_finite() => "–".into(),
@@ -37,7 +37,7 @@ pub fn percent(value: f64) -> String {
     }
 }
 
-/// 1.2 × 10⁸
+/// Scientific notation: 1.2 × 10⁸.
 fn power(value: f64) -> String {
     let text = format!("{value:.2e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));

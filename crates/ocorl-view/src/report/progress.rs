@@ -1,11 +1,11 @@
-//! Learning progress of every variant in a report: aborted and expensive episodes, regret, the last episodes.
+//! Learning progress of every variant: aborted and expensive episodes, regret, the last episodes.
 
-use super::{Cell, Mood, Table, amount, cost, percent};
+use super::{Cell, Emphasis, Table, amount, cost, percent};
 use crate::plots::naming::{Naming, title};
 use ocorl_study::progress::Progress;
 use ocorl_study::results::Results;
 
-/// The table, if any variant has an episode that was planned.
+/// The table of learning progress, if any variant has a planned episode.
 pub(super) fn table(results: &Results, most_rows: usize) -> Option<Table> {
     let naming = Naming::new(results);
     let mut table = Table::new(&[
@@ -27,7 +27,7 @@ pub(super) fn table(results: &Results, most_rows: usize) -> Option<Table> {
         table.row([
             title(&group.cell.system).into(),
             naming.of(group).into(),
-            Cell::new(aborted, if progress.aborted > 0 { Mood::Bad } else { Mood::Quiet }),
+            Cell::new(aborted, if progress.aborted > 0 { Emphasis::Bad } else { Emphasis::Quiet }),
             cost(progress.worst_cost).into(),
             amount(progress.worst_cost / optimum).into(),
             amount(progress.cumulative_regret).into(),
@@ -37,7 +37,7 @@ pub(super) fn table(results: &Results, most_rows: usize) -> Option<Table> {
         ]);
     }
     table.long = table.rows.len() > 40;
-    table.note = "Learning progress from episode 1 on. Aborted: a state left its limits, or diverged. Worst episode: of all seeds. Regret and the \
+    table.note = "Learning progress from episode 1 on. Aborted: a state left its limits or diverged. Worst episode: over all seeds. Regret and the \
                   gaps to the optimum of the last episode and of the last five are medians."
         .into();
     (!table.rows.is_empty()).then_some(table)

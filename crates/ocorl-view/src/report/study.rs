@@ -1,22 +1,22 @@
-//! The report of a study: the numbers that matter, what each episode did, what is believed now, and how it was made.
+//! The report of a study: headline numbers, cost, episodes, model, data, configuration and versions.
 
-use super::{Block, Cell, Comparison, Document, Mood, Number, Section, Table};
+use super::{Block, Cell, Comparison, Document, Emphasis, Number, Section, Table};
 use super::{amount, cost};
 use crate::panels::{EpisodeView, Exhibit, StudyView, Summary};
-use crate::words::capital;
+use crate::text::capital;
 use ocorl_study::study::StudyError;
 use std::path::Path;
 
-/// Rows of a table at most; the database has all.
+/// Largest number of rows of a table; the database has all.
 const MOST_ROWS: usize = 2_000;
 
-/// The report of the study in `folder`. What takes a while to find out (the best control with the true model, the ways of simulated episodes
-/// that nobody kept) is found out, and kept beside the study where that is possible; `tell` hears of it.
+/// The report of the study in `folder`. Missing results that take time (the optimum with known dynamics, trajectories of simulated
+/// episodes) are computed and cached beside the study where it can be written. `tell` receives progress messages.
 pub fn study(folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Document, StudyError> {
     Ok(of_view(&StudyView::open_whole(folder, tell)?))
 }
 
-/// The report of what is to be seen of a study.
+/// The report of a study that is open for reading.
 pub fn of_view(view: &StudyView) -> Document {
     let (summary, overall) = (view.summary(), view.overall());
     let find = |id: &str| overall.iter().find(|exhibit| exhibit.id == id);
@@ -29,14 +29,14 @@ pub fn of_view(view: &StudyView) -> Document {
     sections.extend(plots("cost", "Cost and regret", &["cost", "regret"]));
     sections.extend(each(&looked, "states", "States and controls"));
     sections.extend(each(&looked, "phase", "Phase portraits"));
-    sections.extend(each(&looked, "uncertainty", "What was unknown"));
+    sections.extend(each(&looked, "uncertainty", "Model uncertainty along the trajectory"));
     let last = looked.last().map_or(&[][..], std::slice::from_ref);
-    sections.extend(each(last, "slices", "The model"));
+    sections.extend(each(last, "slices", "Model slices"));
     sections.extend(each(last, "calibration", "Calibration"));
-    sections.extend(plots("times", "When it was measured", &["times"]));
-    sections.extend(plots("information", "What was learned", &["information"]));
-    sections.extend(plots("timing", "Time spent", &["timeline"]));
-    sections.extend(each(last, "controller", "Controller health"));
+    sections.extend(plots("times", "Measurement times", &["times"]));
+    sections.extend(plots("information", "Information gain", &["information"]));
+    sections.extend(plots("timing", "Computing time", &["timeline"]));
+    sections.extend(each(last, "controller", "Controller performance"));
     sections.push(episodes(&summary));
     sections.extend(measurements(&looked));
     sections.push(data(&summary));
@@ -64,7 +64,7 @@ fn subtitle(summary: &Summary) -> String {
     parts.join(" · ")
 }
 
-/// The first planned episode, one in the middle, and the last that is over.
+/// The first planned episode, one in the middle, and the last recorded one.
 fn looked_at(view: &StudyView) -> Vec<EpisodeView> {
     let last = view.study().history().next().saturating_sub(1);
     let mut numbers = vec![1.min(last), last.div_ceil(2), last];
@@ -76,7 +76,7 @@ fn block(exhibit: &Exhibit) -> Block {
     Block::Figure { about: exhibit.about.clone(), figure: exhibit.figure.clone() }
 }
 
-/// The same plot of several episodes.
+/// One section with the same plot of several episodes.
 fn each(looked: &[EpisodeView], id: &'static str, title: &str) -> Option<Section> {
     let found = looked.iter().filter_map(|episode| episode.exhibits.iter().find(|exhibit| exhibit.id == id));
     let found: Vec<&Exhibit> = found.collect();
@@ -99,7 +99,7 @@ fn summary(summary: &Summary, view: &StudyView) -> Section {
         .iter()
         .map(|number| Number {
             what: capital(number.what),
-            // What is compared is a cost; what is not, a count.
+            // Numbers with reference values are costs; the others are counts.
             value: if number.compare.is_empty() && number.value.fract() == 0.0 {
                 format!("{:.0}", number.value)
             } else {
@@ -127,17 +127,16 @@ fn summary(summary: &Summary, view: &StudyView) -> Section {
     let mut section = Section::new("summary", "Summary").block(Block::Numbers { numbers });
     if !view.baselines().computed && view.baselines().continuous.is_some() {
         section = section.block(Block::text(
-            "The best continuous and held costs are as the paper prints them; for this study they were not computed.",
+            "The optimum and the optimal zero-order hold are the values that the paper prints; they were not computed for this study.",
         ));
     }
     if summary.numbers.is_empty() {
-        section = section.block(Block::text("No episode is over yet."));
+        section = section.block(Block::text("No episode has been recorded yet."));
     }
     if let Some(next) = &summary.next {
         let times: usize = next.measure_at.iter().map(Vec::len).sum();
         let worth = next.worth.as_ref().map_or(String::new(), |worth| format!(" {}.", capital(worth)));
-        let text =
-            format!("Episode {} is pending: it is to be measured at {times} times.{worth}", next.episode);
+        let text = format!("Episode {} is pending, with {times} measurement times.{worth}", next.episode);
         section = section.block(Block::text(text));
     }
     section
@@ -149,32 +148,32 @@ fn episodes(summary: &Summary) -> Section {
         "ended",
         "#cost",
         "#planned",
-        "#above the best",
+        "#above optimum",
         "#measured",
-        "#asked",
+        "#requested",
         "#planning s",
-        "told",
+        "recorded",
     ];
     let mut table = Table { long: true, ..Table::new(&columns) };
     for row in summary.rows.iter().take(MOST_ROWS) {
         let number =
             |value: Option<f64>, write: fn(f64) -> String| Cell::from(value.map_or("–".into(), write));
-        let words = [Some(row.outcome.as_str()).filter(|o| !o.is_empty()), row.reason.as_deref()];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
-        let ended = if words.is_empty() {
+        let parts = [Some(row.outcome.as_str()).filter(|o| !o.is_empty()), row.reason.as_deref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        let ended = if parts.is_empty() {
             row.status.into()
         } else {
-            format!("{}: {}", row.status, words.join("; "))
+            format!("{}: {}", row.status, parts.join("; "))
         };
-        let mood = match row.status {
-            "complete" => Mood::Plain,
-            "pending" => Mood::Quiet,
-            _ => Mood::Bad,
+        let emphasis = match row.status {
+            "complete" => Emphasis::Plain,
+            "pending" => Emphasis::Quiet,
+            _ => Emphasis::Bad,
         };
         let about = if row.cost_from == Some("estimated") { "≈ " } else { "" };
         table.row([
             row.episode.to_string().into(),
-            Cell::new(ended, mood),
+            Cell::new(ended, emphasis),
             row.cost.map_or("–".into(), |value| format!("{about}{}", cost(value))).into(),
             number(row.planned_cost, cost),
             number(row.regret, amount),
@@ -187,18 +186,19 @@ fn episodes(summary: &Summary) -> Section {
     Section::new("episodes", "Episodes").block(Block::Table(table))
 }
 
-/// What was measured in the last episode that is looked at.
+/// The measurements of the last episode of the report.
 fn measurements(looked: &[EpisodeView]) -> Option<Section> {
     let episode = looked.last().filter(|episode| !episode.measurements.rows.is_empty())?;
     let columns: Vec<String> = episode.measurements.columns.iter().map(|name| format!("#{name}")).collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table { long: true, ..Table::new(&columns) };
     table.note =
-        "sigmas: how many standard deviations the measurement lay from what the model expected.".into();
+        "residual [σ]: distance of the measurement from the prediction, in standard deviations of model and noise.".into();
     for row in episode.measurements.rows.iter().take(MOST_ROWS) {
         table.row(row.iter().map(|value| Cell::from(value.map_or("–".into(), |v| format!("{v:.5}")))));
     }
-    let about = format!("Of episode {}; the database has all.", episode.episode);
+    let about =
+        format!("Measurements of episode {}; the database has those of all episodes.", episode.episode);
     Some(Section::new("measurements", "Measurements").about(about).block(Block::Table(table)))
 }
 
@@ -209,19 +209,19 @@ fn data(summary: &Summary) -> Section {
 }
 
 fn configuration(summary: &Summary) -> Section {
-    let mut table = Table::new(&["setting", "here", "usually"]);
+    let mut table = Table::new(&["setting", "value", "default"]);
     for setting in summary.configuration.iter().filter(|setting| setting.changed) {
         table.row([
             setting.key.clone().into(),
-            Cell::new(&setting.value, Mood::Good),
-            Cell::new(&setting.default, Mood::Quiet),
+            Cell::new(&setting.value, Emphasis::Good),
+            Cell::new(&setting.default, Emphasis::Quiet),
         ]);
     }
     let section = Section::new("configuration", "Configuration");
     let section = if table.rows.is_empty() {
-        section.block(Block::text("Everything is as it usually is for this system."))
+        section.block(Block::text("All settings are defaults."))
     } else {
-        section.about("What differs from what is usual for this system.").block(Block::Table(table))
+        section.about("Settings that differ from the defaults for this system.").block(Block::Table(table))
     };
     let all = summary.configuration.iter().map(|setting| format!("{} = {}", setting.key, setting.value));
     section.block(Block::Code { text: all.collect::<Vec<_>>().join("\n") })
@@ -231,8 +231,8 @@ fn made_by(summary: &Summary) -> Section {
     let facts = [
         ("system", summary.system.clone()),
         ("seed", summary.seed.to_string()),
-        ("begun", summary.began.clone()),
-        ("last change", summary.updated.clone()),
+        ("created", summary.began.clone()),
+        ("last update", summary.updated.clone()),
         ("study made by", format!("ocorl {}", summary.version)),
         ("report made by", format!("ocorl {}", env!("CARGO_PKG_VERSION"))),
     ];

@@ -1,9 +1,9 @@
-//! The looks of a page.
+//! The style sheet of a report.
 
 use crate::theme::Theme;
 use std::fmt::Write;
 
-/// The style sheet: what is written by hand, and the colours of figures on dark screens.
+/// The style sheet: the file `style.css`, and rules that replace the colours of figures on dark screens.
 pub(super) fn style() -> String {
     let mut dark = String::new();
     for (light, dark_color) in pairs() {
@@ -15,7 +15,7 @@ pub(super) fn style() -> String {
     format!("{}@media screen and (prefers-color-scheme: dark) {{\n{dark}}}\n", include_str!("style.css"))
 }
 
-/// Each colour of the light theme with its counterpart.
+/// Each colour of the light theme with its dark counterpart.
 pub(super) fn pairs() -> Vec<(&'static str, &'static str)> {
     let roles = |t: &Theme| [t.background, t.ink, t.quiet, t.muted, t.grid];
     let (light, dark) = (Theme::LIGHT, Theme::DARK);

@@ -1,7 +1,7 @@
-//! The report of a sweep: what it came to, beside what is possible and what the paper got; every cell; where it comes from.
+//! The report of a sweep: final costs beside the optimum and the paper, every cell, failures, timings, provenance.
 
 use super::sweep_figures::figures;
-use super::{Block, Cell, Comparison, Document, Mood, Number, Section, Table, progress, table1};
+use super::{Block, Cell, Comparison, Document, Emphasis, Number, Section, Table, progress, table1};
 use super::{amount, cost, percent, plus_minus};
 use crate::plots::naming::{Naming, title};
 use ocorl::learn::Strategy;
@@ -17,12 +17,12 @@ use ocorl_study::sweep::Reading;
 use ocorl_study::table1::Table1;
 use std::collections::BTreeSet;
 
-/// Rows of a table at most; `results.csv` has all.
+/// Largest number of rows of a table; `results.csv` has all.
 const MOST_ROWS: usize = 2_000;
-/// Letters of a reason at most.
+/// Largest number of characters of a failure reason.
 const MOST_LETTERS: usize = 600;
 
-/// The report of a sweep. `name` is what its folder is called.
+/// The report of a sweep. `name` is the name of its folder.
 pub fn sweep(reading: &Reading, name: &str) -> Document {
     let studied = reading.studied();
     let results = &studied.results;
@@ -41,7 +41,7 @@ pub fn sweep(reading: &Reading, name: &str) -> Document {
     Document { subtitle: subtitle(reading, results), title, sections }
 }
 
-/// The grid's own title, or that of the study that comes with the program.
+/// Title of the sweep: the grid's own, or that of a built-in grid with the same name.
 fn called(reading: &Reading, name: &str) -> String {
     if !reading.title.is_empty() {
         return reading.title.clone();
@@ -58,25 +58,25 @@ fn called(reading: &Reading, name: &str) -> String {
 fn subtitle(reading: &Reading, results: &Results) -> String {
     let systems = results.systems();
     let which = match systems.as_slice() {
-        [] => "no cell has ended yet".into(),
+        [] => "no cell has finished yet".into(),
         [one] => title(one),
         many => count(many.len(), "system"),
     };
     let variants: BTreeSet<String> = variants(results).into_iter().collect();
     let seeds = results.groups().iter().map(|g| g.cells.len()).max().unwrap_or(0);
-    let mut words = vec![which, count(variants.len(), "variant"), count(seeds, "seed")];
+    let mut parts = vec![which, count(variants.len(), "variant"), count(seeds, "seed")];
     if let Some(about) = &reading.about {
-        words.push(format!("ocorl {}, {}", about.version, about.date));
+        parts.push(format!("ocorl {}, {}", about.version, about.date));
     }
-    words.join(" · ")
+    parts.join(" · ")
 }
 
-/// "1 seed", "2 seeds"
+/// A count with its noun: "1 seed", "2 seeds".
 fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// What the variants are called, in their order.
+/// Names of the variants, in their order.
 fn variants(results: &Results) -> Vec<String> {
     let naming = Naming::new(results);
     let mut names = Vec::new();
@@ -100,9 +100,9 @@ fn summary(reading: &Reading, studied: &Studied, paper: Option<&Table1>) -> Sect
     if let Some(table) = paper {
         let (reached, all) = table.reached();
         numbers.push(Number {
-            what: "Cells of Table 1 that reach the paper".into(),
+            what: "Cells of Table 1 that reach the paper's cost".into(),
             value: format!("{reached} of {all}"),
-            note: "mean final cost at most what the paper prints".into(),
+            note: "mean final cost not above the paper's".into(),
             ..Number::default()
         });
     }
@@ -110,20 +110,15 @@ fn summary(reading: &Reading, studied: &Studied, paper: Option<&Table1>) -> Sect
     numbers.push(ended(reading, results));
     let cpu: f64 = times(studied, &results.cells.iter().collect::<Vec<_>>()).iter().sum();
     if cpu > 0.0 {
-        let note = format!("{} a cell, on one processor", seconds(cpu / results.cells.len().max(1) as f64));
-        numbers.push(Number {
-            what: "Processor time".into(),
-            value: duration(cpu),
-            note,
-            ..Number::default()
-        });
+        let note = format!("{} per cell", seconds(cpu / results.cells.len().max(1) as f64));
+        numbers.push(Number { what: "CPU time".into(), value: duration(cpu), note, ..Number::default() });
     }
-    let about = "Final cost is the cost of the last episode, integrated exactly on the true system. The best continuous control and the best \
-                 hold are found with the equations known; the learner never sees them.";
+    let about = "Final cost is the cost of the last episode, integrated exactly on the true system. The optimum and \
+                 the optimal zero-order hold are computed with known dynamics; the learner never sees these.";
     Section::new("summary", "Summary").about(about).block(Block::Numbers { numbers })
 }
 
-/// Of one system: the variant with the least mean final cost.
+/// Headline number for one system: the variant with the lowest mean final cost.
 fn least(results: &Results) -> Option<Number> {
     let groups = results.groups();
     let means = groups.iter().map(|group| mean(&group.final_costs()));
@@ -140,14 +135,14 @@ fn least(results: &Results) -> Option<Number> {
         });
     };
     if let Some(known) = group.known() {
-        add("best continuous", cost(known.continuous), known.continuous);
-        add("best hold", cost(known.held), known.held);
+        add("optimum (known dynamics)", cost(known.continuous), known.continuous);
+        add("optimal zero-order hold", cost(known.held), known.held);
     }
     if let Some(cell) = published(group) {
         add("paper", format!("{:.2} ± {:.2}", cell.mean, cell.std), cell.mean);
     }
     Some(Number {
-        what: "Least mean final cost".into(),
+        what: "Lowest mean final cost".into(),
         value: cost(value),
         spread: if costs.len() > 1 { format!("± {}", amount(sample_std(&costs))) } else { String::new() },
         note: format!("{}, {}", Naming::new(results).of(group), count(costs.len(), "seed")),
@@ -155,7 +150,7 @@ fn least(results: &Results) -> Option<Number> {
     })
 }
 
-/// Of several systems: the variant whose middle distance from the optimum is least.
+/// Headline number for several systems: the variant with the lowest median distance from the optimum.
 fn nearest(results: &Results) -> Option<Number> {
     let (naming, groups, systems) = (Naming::new(results), results.groups(), results.systems());
     let of = |name: &str, value: &dyn Fn(&Group<'_>) -> Option<f64>| -> Vec<f64> {
@@ -170,15 +165,18 @@ fn nearest(results: &Results) -> Option<Number> {
     let (name, gaps) = complete.min_by(|a, b| median(&a.1).total_cmp(&median(&b.1)))?;
     let held = of(&name, &|g| g.known().map(|known| known.percent_above(known.held)));
     let printed = of(&name, &|g| Some(g.known()?.percent_above(published(g)?.mean)));
-    let mut compare =
-        vec![Comparison { with: "best hold".into(), value: percent(median(&held)), percent: None }];
+    let mut compare = vec![Comparison {
+        with: "optimal zero-order hold".into(),
+        value: percent(median(&held)),
+        percent: None,
+    }];
     if printed.len() == systems.len() {
         compare.push(Comparison { with: "paper".into(), value: percent(median(&printed)), percent: None });
     }
     let worst = gaps.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     compare.push(Comparison { with: "worst system".into(), value: percent(worst), percent: None });
     Some(Number {
-        what: "Above the best continuous control".into(),
+        what: "Above the optimum (known dynamics)".into(),
         value: percent(median(&gaps)),
         note: format!("{name}; median of {} systems", systems.len()),
         compare,
@@ -186,18 +184,18 @@ fn nearest(results: &Results) -> Option<Number> {
     })
 }
 
-/// How soon the optimum is near, and stays so.
+/// Headline number: how many cells stay within 1 % of the optimum, and from which episode on.
 fn pace(results: &Results) -> Option<Number> {
     let good: Vec<&CellResult> =
         results.cells.iter().filter(|c| c.failure.is_none() && c.known.is_some()).collect();
     let near: Vec<f64> = good.iter().filter_map(|c| c.stays_within(0.01)).map(|n| n as f64).collect();
     (!good.is_empty()).then(|| Number {
-        what: "Stay within 1 % of the optimum".into(),
+        what: "Cells that stay within 1 % of the optimum".into(),
         value: format!("{} of {}", near.len(), good.len()),
         note: if near.is_empty() {
-            "cells do not".into()
+            "none does".into()
         } else {
-            format!("cells, from episode {:.0} on (median of these)", median(&near))
+            format!("from episode {:.0} on (median of these)", median(&near))
         },
         ..Number::default()
     })
@@ -206,27 +204,27 @@ fn pace(results: &Results) -> Option<Number> {
 fn ended(reading: &Reading, results: &Results) -> Number {
     let failed = results.cells.iter().filter(|cell| cell.failure.is_some()).count();
     let early = results.cells.iter().filter(|cell| cell.diverged()).count();
-    let state = if reading.running { "; it runs now" } else { "" };
+    let state = if reading.running { "; running" } else { "" };
     Number {
-        what: "Cells that have ended".into(),
+        what: "Finished cells".into(),
         value: format!("{} of {}", results.cells.len(), reading.cells.len()),
-        note: format!("{failed} failed, {early} with a last episode that ended early{state}"),
+        note: format!("{failed} failed, {early} with an aborted last episode{state}"),
         ..Number::default()
     }
 }
 
-/// What the paper's table prints for this strategy, if the cell is one of its.
+/// Value that the paper's table prints for this strategy, if the cell is one of its cells.
 fn published(group: &Group<'_>) -> Option<ocorl::system::Cell> {
     if group.cell.settings != "default" || group.cell.set.keys().any(|path| path != "strategy") {
         return None;
     }
-    let row = Benchmark::find(&group.cell.system).ok()?.published?;
+    let row = Benchmark::find(&group.cell.system).ok()?.published()?;
     let name = group.setting("strategy")?;
     let strategy = Strategy::ALL.into_iter().find(|strategy| strategy.name() == name)?;
-    ocorl_study::table1::published(&row, strategy)
+    ocorl_study::table1::published(row, strategy)
 }
 
-/// Each variant of each system beside what is possible.
+/// Each variant of each system beside the optimum.
 fn comparison(studied: &Studied) -> Section {
     let results = &studied.results;
     let (naming, groups) = (Naming::new(results), results.groups());
@@ -239,20 +237,20 @@ fn comparison(studied: &Studied) -> Section {
         "#Worst seed",
         "#Within 1 % from",
         "#Cumulative regret",
-        "#Early, failed",
+        "#Aborted, failed",
     ]);
     table.long = groups.len() > 40;
     for group in groups.iter().take(MOST_ROWS) {
         let (costs, gaps) = (group.final_costs(), group.gaps());
         let rivals = groups.iter().filter(|other| other.cell.system == group.cell.system);
         let best = rivals.map(|g| mean(&g.final_costs())).fold(f64::NAN, f64::min);
-        let mood = if mean(&costs) <= best { Mood::Best } else { Mood::Plain };
+        let emphasis = if mean(&costs) <= best { Emphasis::Best } else { Emphasis::Plain };
         let worst = gaps.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         table.row([
             title(&group.cell.system).into(),
             naming.of(group).into(),
             costs.len().to_string().into(),
-            Cell::new(plus_minus(mean(&costs), sample_std(&costs)), mood),
+            Cell::new(plus_minus(mean(&costs), sample_std(&costs)), emphasis),
             percent(mean(&gaps)).into(),
             percent(worst).into(),
             near(group).into(),
@@ -260,10 +258,10 @@ fn comparison(studied: &Studied) -> Section {
             trouble(group),
         ]);
     }
-    table.note = "The least mean of a system is bold. “Early, failed”: cells whose last episode ended early, cells without a result. Regret is counted from episode 1 on: episode 0 only excites. “Within 1 %”: median first \
-                  episode from which all are that near the optimum, over the seeds that are."
+    table.note = "The lowest mean of each system is bold. “Aborted, failed”: number of cells whose last episode was aborted, number of cells without a result. Regret is counted from episode 1 on; episode 0 is exploratory. “Within 1 %”: median first \
+                  episode from which all are that close to the optimum, over the seeds that get there."
         .into();
-    let about = "Cells that differ only in their seed are summed up in a row.";
+    let about = "Cells that differ only in their seed share a row.";
     let section = Section::new("comparison", "Variants compared")
         .about(about)
         .block(Block::Table(baselines(results)))
@@ -271,34 +269,33 @@ fn comparison(studied: &Studied) -> Section {
     progress::table(results, MOST_ROWS).into_iter().map(Block::Table).fold(section, Section::block)
 }
 
-/// What is possible with the true model, and what the paper prints of that.
+/// Costs with known dynamics, computed and as the paper prints them.
 fn baselines(results: &Results) -> Table {
     let mut table = Table::new(&[
         "System",
-        "#Best continuous",
+        "#Optimum (known dynamics)",
         "#Paper",
-        "#Best hold",
-        "#Above continuous",
-        "#Hold, the authors’ way",
+        "#Optimal zero-order hold",
+        "#Above optimum",
+        "#Zero-order hold as in the authors' program",
         "#Paper",
     ]);
     for system in results.systems().into_iter().take(MOST_ROWS) {
         let Some(known) = known(results, system) else { continue };
-        let paper = Benchmark::find(system).ok().and_then(|b| b.published);
+        let paper = Benchmark::find(system).ok().and_then(|b| b.published());
         let printed = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.2}"));
         table.row([
             title(system).into(),
             cost(known.continuous).into(),
-            Cell::new(printed(paper.map(|p| p.continuous)), Mood::Quiet),
+            Cell::new(printed(paper.map(|p| p.continuous)), Emphasis::Quiet),
             cost(known.held).into(),
             percent(known.percent_above(known.held)).into(),
-            cost(known.held_as_printed).into(),
-            Cell::new(printed(paper.map(|p| p.held)), Mood::Quiet),
+            known.held_as_printed.map_or("–".into(), cost).into(),
+            Cell::new(printed(paper.map(|p| p.held)), Emphasis::Quiet),
         ]);
     }
     table.long = table.rows.len() > 40;
-    table.note =
-        "With the equations known. Nobody who learns can be better than the best continuous control.".into();
+    table.note = "Computed with known dynamics. No learned policy can cost less than the optimum.".into();
     table
 }
 
@@ -310,7 +307,7 @@ fn regrets(group: &Group<'_>) -> Vec<f64> {
     group.cells.iter().filter(|c| c.failure.is_none()).map(|c| c.cumulative_regret()).collect()
 }
 
-/// The median first episode from which all are near the optimum, and how many seeds get there if not all do.
+/// Median first episode from which all are within 1 % of the optimum, and how many seeds get there if not all do.
 fn near(group: &Group<'_>) -> String {
     let episodes: Vec<f64> =
         group.cells.iter().filter_map(|c| c.stays_within(0.01)).map(|n| n as f64).collect();
@@ -325,8 +322,8 @@ fn trouble(group: &Group<'_>) -> Cell {
     let early = group.cells.iter().filter(|cell| cell.diverged()).count();
     let failed = group.cells.iter().filter(|cell| cell.failure.is_some()).count();
     match (early, failed) {
-        (0, 0) => Cell::new("–", Mood::Quiet),
-        (early, failed) => Cell::new(format!("{early}, {failed}"), Mood::Bad),
+        (0, 0) => Cell::new("–", Emphasis::Quiet),
+        (early, failed) => Cell::new(format!("{early}, {failed}"), Emphasis::Bad),
     }
 }
 
@@ -352,10 +349,12 @@ fn cells(studied: &Studied) -> Section {
         let above =
             value.zip(result.known).map_or("–".into(), |(cost, known)| percent(known.percent_above(cost)));
         let end = match (&result.failure, result.last()) {
-            (Some(_), _) => Cell::new("failed", Mood::Bad),
-            (None, Some(last)) if !last.completed() => Cell::new(short(&last.outcome), Mood::Bad),
-            (None, Some(_)) => Cell::new("completed", Mood::Quiet),
-            (None, None) => Cell::new("no episode", Mood::Bad),
+            (Some(_), _) => Cell::new("failed", Emphasis::Bad),
+            (None, Some(last)) if !last.completed() => {
+                Cell::new(short(&last.outcome.to_string()), Emphasis::Bad)
+            }
+            (None, Some(_)) => Cell::new("completed", Emphasis::Quiet),
+            (None, None) => Cell::new("no episodes", Emphasis::Bad),
         };
         let time = studied.timings.get(&result.cell.id());
         table.row([
@@ -373,7 +372,7 @@ fn cells(studied: &Studied) -> Section {
     }
     let left = results.cells.len().saturating_sub(MOST_ROWS);
     table.note = match left {
-        0 => "The same with all episodes is in results.csv and episodes.csv.".into(),
+        0 => "results.csv has these cells, episodes.csv all their episodes.".into(),
         n => format!("{n} more cells are in results.csv."),
     };
     Section::new("cells", "All cells").block(Block::Table(table))
@@ -383,7 +382,7 @@ fn failures(results: &Results) -> Section {
     let section = Section::new("failures", "Failures");
     let failed: Vec<&CellResult> = results.cells.iter().filter(|cell| cell.failure.is_some()).collect();
     if failed.is_empty() {
-        return section.block(Block::text("Every cell that was run came to its end."));
+        return section.block(Block::text("No cell failed."));
     }
     let naming = Naming::new(results);
     let mut table = Table::new(&["System", "Variant", "#Seed", "#Episodes before", "Reason"]);
@@ -395,7 +394,7 @@ fn failures(results: &Results) -> Section {
             naming.of(&alone).into(),
             result.cell.seed.to_string().into(),
             result.episodes.len().to_string().into(),
-            Cell::new(short(result.failure.as_deref().unwrap_or_default()), Mood::Bad),
+            Cell::new(short(result.failure.as_deref().unwrap_or_default()), Emphasis::Bad),
         ]);
     }
     table.note = "ocorl sweep GRID --again runs failed cells again.".into();
@@ -403,13 +402,13 @@ fn failures(results: &Results) -> Section {
     section.about(about).block(Block::Table(table))
 }
 
-/// As much of a text as a cell of a table bears.
+/// Cuts a text to a length that fits in a table cell.
 fn short(text: &str) -> String {
     let kept: String = text.chars().take(MOST_LETTERS).collect();
     if kept.len() < text.len() { kept + "…" } else { kept }
 }
 
-/// Seconds of one processor, where known.
+/// CPU seconds of the cells, where they were recorded.
 fn times(studied: &Studied, cells: &[&CellResult]) -> Vec<f64> {
     cells.iter().filter_map(|c| studied.timings.get(&c.cell.id())).map(|time| time.cpu).collect()
 }
@@ -418,11 +417,11 @@ fn seconds(value: f64) -> String {
     if value < 100.0 { format!("{value:.1} s") } else { duration(value) }
 }
 
-/// What cells took, by system and variant; none if nobody knows.
+/// CPU time of the cells by system and variant; `None` if it was not recorded.
 fn timings(studied: &Studied) -> Option<Section> {
     let results = &studied.results;
     let naming = Naming::new(results);
-    let mut table = Table::new(&["System", "Variant", "#Cells", "#Mean", "#Longest", "#Together"]);
+    let mut table = Table::new(&["System", "Variant", "#Cells", "#Mean", "#Longest", "#Total"]);
     for group in results.groups().iter().take(MOST_ROWS) {
         let times = times(studied, &group.cells);
         if times.is_empty() {
@@ -438,8 +437,7 @@ fn timings(studied: &Studied) -> Option<Section> {
         ]);
     }
     table.long = table.rows.len() > 40;
-    let about =
-        "Seconds of one processor; they are no part of the results, which are the same on every machine.";
+    let about = "CPU time. It is not part of the results, which are the same on every machine.";
     (!table.rows.is_empty())
         .then(|| Section::new("timings", "Timings").about(about).block(Block::Table(table)))
 }
@@ -451,14 +449,14 @@ fn about(reading: &Reading, name: &str) -> Section {
             ("Version".into(), format!("ocorl {}", about.version)),
             ("Date".into(), about.date.clone()),
             ("Machine".into(), about.machine.clone()),
-            ("Processor time".into(), duration(about.cpu_seconds)),
+            ("CPU time".into(), duration(about.cpu_seconds)),
         ]);
     } else {
         let versions: BTreeSet<&str> =
             reading.cells.iter().filter_map(|(_, result)| Some(result.as_ref()?.version.as_str())).collect();
         facts.extend(versions.into_iter().map(|version| ("Version".into(), format!("ocorl {version}"))));
     }
-    let section = Section::new("about", "Where this comes from").block(Block::Facts { facts });
+    let section = Section::new("about", "Provenance").block(Block::Facts { facts });
     match &reading.about {
         Some(about) => section.block(Block::Code { text: about.command.clone() }),
         None => section,

@@ -1,4 +1,4 @@
-//! The plots that a sweep can give, each where its data are there.
+//! The figures in the report of a sweep; each is included if its data exist.
 
 use super::{Block, Section};
 use crate::figure::Figure;
@@ -7,7 +7,7 @@ use ocorl_study::cell::EpisodeRow;
 use ocorl_study::results::Results;
 use std::collections::BTreeSet;
 
-/// A plot, and when there is something in it.
+/// A figure, and the condition under which it has data.
 struct Shown {
     id: &'static str,
     title: &'static str,
@@ -19,37 +19,37 @@ struct Shown {
 const SHOWN: [Shown; 8] = [
     Shown {
         id: "gaps",
-        title: "Distance from the optimum",
-        about: "How far above the best continuous control each system ends: filled marks are ours, with the range of all seeds; hollow ones are \
-                the paper's.",
+        title: "Final cost above the optimum",
+        about: "Final cost above the optimum with known dynamics. Filled marks: this sweep, with the range over the seeds. Hollow marks: \
+                the paper.",
         is_there: |results| is_known(results) && any(results, |_| true),
         draw: plots::gaps,
     },
     Shown {
         id: "cost",
         title: "Cost by episode",
-        about: "Cost above the best continuous control. Below the dotted line learning beats every hold that knows the equations.",
+        about: "Cost above the optimum with known dynamics. Below the dotted line the learned policy costs less than the optimal zero-order hold.",
         is_there: |results| is_known(results) && learned(results),
         draw: plots::strategies,
     },
     Shown {
         id: "optimism",
-        title: "Optimism against greed",
-        about: "The same, one panel for each strategy: the curves differ in what is planned for.",
-        // Its panels are strategies, so it is of one system.
+        title: "Optimistic against greedy planning",
+        about: "Cost above the optimum, one panel per strategy: the curves differ in how the plan uses model uncertainty.",
+        // Each panel is a strategy, so the sweep must have a single system.
         is_there: |results| learned(results) && varies(results, "explore") && results.systems().len() == 1,
         draw: plots::optimism,
     },
     Shown {
         id: "measurements",
-        title: "How few measurements are enough",
-        about: "Final cost by the number of measurements an episode, and the way there.",
+        title: "Measurements per episode",
+        about: "Final cost by the number of measurements per episode, and cost by episode.",
         is_there: |results| learned(results) && varies(results, "measurements"),
         draw: plots::measurements,
     },
     Shown {
         id: "total-measurements",
-        title: "How many measurements in all",
+        title: "Total measurements",
         about: "Gap of each episode to the optimum against the number of measurements taken before it: few per episode, or many.",
         is_there: |results| is_known(results) && learned(results) && varies(results, "measurements"),
         draw: plots::total_measurements,
@@ -57,20 +57,20 @@ const SHOWN: [Shown; 8] = [
     Shown {
         id: "regret",
         title: "Regret",
-        about: "Cumulative regret; with an exponent below 1 the mean regret of an episode goes to zero.",
+        about: "Cumulative regret; with an exponent below 1 the mean regret per episode tends to zero.",
         is_there: |results| is_known(results) && learned(results),
         draw: plots::regret,
     },
     Shown {
         id: "theory",
-        title: "The analysis, as it turns out",
-        about: "Measurements taken, and the number that the analysis asks for with the slopes found along the way.",
+        title: "Quantities of the analysis",
+        about: "Measurements taken, and the number that the analysis requires with Lipschitz constants estimated along the trajectories.",
         is_there: |results| learned(results) && any(results, |row| row.required.is_some()),
         draw: plots::theory,
     },
     Shown {
         id: "information",
-        title: "What was learned",
+        title: "Information gain",
         about: "Information gain, the confidence scale β, and the complexity I_N of the paper.",
         is_there: |results| {
             learned(results) && any(results, |row| row.beta.is_some() || row.complexity.is_some())
@@ -79,7 +79,7 @@ const SHOWN: [Shown; 8] = [
     },
 ];
 
-/// The plots for which there are data, a section each.
+/// One section for each figure that has data.
 pub(super) fn figures(results: &Results) -> Vec<Section> {
     let there = SHOWN.iter().filter(|shown| (shown.is_there)(results));
     let section = |shown: &Shown| {
@@ -89,17 +89,17 @@ pub(super) fn figures(results: &Results) -> Vec<Section> {
     there.map(section).collect()
 }
 
-/// Whether some cell knows what is possible.
+/// Whether some cell has costs with known dynamics.
 fn is_known(results: &Results) -> bool {
     results.cells.iter().any(|cell| cell.known.is_some())
 }
 
-/// Whether an episode of a cell that came to its end has something.
+/// Whether an episode of a finished cell satisfies `has`.
 fn any(results: &Results, has: fn(&EpisodeRow) -> bool) -> bool {
     results.cells.iter().filter(|cell| cell.failure.is_none()).flat_map(|cell| &cell.episodes).any(has)
 }
 
-/// Whether there is more than the exploratory episode.
+/// Whether there is an episode beyond the exploratory one.
 fn learned(results: &Results) -> bool {
     any(results, |row| row.episode > 0)
 }

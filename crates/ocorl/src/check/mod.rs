@@ -1,5 +1,5 @@
-//! Contract checks for your own dynamics, costs and models: run them once in a test, before anything is
-//! learned.
+//! Contract checks for user-defined dynamics, costs and models. Run them once in a test before learning.
+//! They sample random points, so a passed check is evidence and not a proof.
 //!
 //! ```
 //! use ocorl::{check, random::Stream, system::Benchmark};
@@ -15,122 +15,147 @@ use crate::linalg::{Linearization, Points, Quadratization};
 use crate::random::Rng;
 use crate::system::{Cost, Dynamics};
 
-/// How an implementation breaks its contract.
+/// Violation of the contract of a trait by its implementation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
     /// An analytic derivative differs from central differences.
     #[error("{what}[{row}, {column}] at {point:?} is {found}, central differences give {expected}")]
     Derivative {
-        /// Which derivative.
+        /// Name of the derivative.
         what: &'static str,
-        /// Row.
+        /// Row index of the entry.
         row: usize,
-        /// Column.
+        /// Column index of the entry.
         column: usize,
-        /// Where.
+        /// Point of evaluation.
         point: Vec<f64>,
-        /// The implementation's value.
+        /// Value of the implementation.
         found: f64,
-        /// The value by differences.
+        /// Value by central differences.
         expected: f64,
     },
-    /// A batch gives other bits than its points one by one, or a repeated call other bits than the first.
+    /// A batch differs in some bits from single evaluations, or a repeated call from the first one.
     #[error("{what} at {point:?} is {found} in a batch and {expected} alone")]
     NotRepeatable {
-        /// Which function.
+        /// Name of the function.
         what: &'static str,
-        /// Where.
+        /// Point of evaluation.
         point: Vec<f64>,
-        /// Within the batch.
+        /// Value within the batch.
         found: f64,
-        /// Alone.
+        /// Value of the single evaluation.
         expected: f64,
     },
     /// A result has the wrong number of entries.
-    #[error("{what} has {found} numbers, it must have {expected}")]
+    #[error("{what} has {found} entries; it must have {expected}")]
     Length {
-        /// Which result.
+        /// Name of the result.
         what: &'static str,
-        /// Its length.
+        /// Length of the result.
         found: usize,
-        /// The length it must have.
+        /// Required length.
         expected: usize,
     },
-    /// A number that cannot be.
+    /// A value is outside its admissible range.
     #[error("{what}[{output}] at {point:?} is {value}; it must be {need}")]
     Value {
-        /// Which function.
+        /// Name of the function.
         what: &'static str,
-        /// Which output.
+        /// Index of the output.
         output: usize,
-        /// Where; empty for what does not depend on a point.
+        /// Point of evaluation; empty for a value that does not depend on a point.
         point: Vec<f64>,
-        /// The number.
+        /// Value of the implementation.
         value: f64,
-        /// What it must be.
+        /// Requirement on the value.
         need: &'static str,
     },
-    /// Two ways to the same number that differ.
+    /// Two methods of computing the same value disagree.
     #[error("{what}[{output}] at {point:?} is {found}, but {expected} {otherwise}")]
     Inconsistent {
-        /// Which function.
+        /// Name of the function.
         what: &'static str,
-        /// Which output.
+        /// Index of the output.
         output: usize,
-        /// Where.
+        /// Point of evaluation.
         point: Vec<f64>,
-        /// The number one way.
+        /// Value by the first method.
         found: f64,
-        /// The number the other way.
+        /// Value by the second method.
         expected: f64,
-        /// Which other way.
+        /// Description of the second method.
         otherwise: &'static str,
     },
-    /// A covariance matrix with a negative eigenvalue.
-    #[error("the covariance matrix of output {output} is not positive semidefinite (seen at pivot {pivot})")]
+    /// A covariance matrix has a negative eigenvalue.
+    #[error(
+        "the covariance matrix of output {output} is not positive semidefinite: its factorisation fails at pivot {pivot}"
+    )]
     NotPositiveSemidefinite {
-        /// Which output.
+        /// Index of the output.
         output: usize,
-        /// The pivot at which its factorisation fails.
+        /// Pivot at which the factorisation fails.
         pivot: usize,
     },
-    /// All draws are one function although the model does not claim to know it.
+    /// All samples are the same function although σ is not zero.
     #[error("{draws} draws with different random states are the same function, although σ is not zero")]
     SameDraws {
-        /// How many were drawn.
+        /// Number of samples.
         draws: usize,
     },
-    /// Draws are not spread as the model says.
+    /// The spread of the samples disagrees with σ.
     #[error(
         "over {draws} draws at {point:?}, the {what} of (f[{output}] − μ)/σ is {found:.3}; it must lie \
          between {low} and {high}"
     )]
     Draws {
-        /// Mean or variance.
+        /// Statistic: mean or variance.
         what: &'static str,
-        /// Which output.
+        /// Index of the output.
         output: usize,
-        /// Where.
+        /// Point of evaluation.
         point: Vec<f64>,
-        /// How many were drawn.
+        /// Number of samples.
         draws: usize,
-        /// The number found.
+        /// Value of the statistic.
         found: f64,
-        /// The least it may be.
+        /// Lower limit of the statistic.
         low: f64,
-        /// The most it may be.
+        /// Upper limit of the statistic.
         high: f64,
     },
 }
 
-/// Points per check.
+/// Number of points per check.
 const POINTS: usize = 50;
 
-/// Allowed difference between a derivative and its central difference, relative to 1 + both.
+/// Tolerance of a derivative against its central difference, relative to 1 plus the magnitude of both.
 const TOLERANCE: f64 = 1e-6;
 
-/// Jacobians against central differences and batches against single points, at random points of size `scale`.
+/// Checks Jacobians against central differences and batches against single points, at random points of magnitude `scale`.
+///
+/// ```
+/// use ocorl::{check, prelude::*};
+///
+/// /// ẋ = −x², with a slope that lacks a factor of 2.
+/// struct Wrong;
+///
+/// impl Dynamics for Wrong {
+///     fn dims(&self) -> Dims {
+///         Dims { state: 1, control: 0 }
+///     }
+///     fn derivative(&mut self, z: Points<'_>, out: &mut [f64]) {
+///         z.iter().zip(out).for_each(|(z, out)| *out = -z[0] * z[0]);
+///     }
+///     fn linearize(&mut self, z: Points<'_>, out: &mut Linearization) {
+///         out.resize(1, 1, z.len());
+///         self.derivative(z, out.value.as_mut_slice());
+///         z.iter().zip(out.jacobian.as_mut_slice()).for_each(|(z, out)| *out = -z[0]);
+///     }
+/// }
+/// let violation = check::dynamics(&mut Wrong, 1.0, &mut Stream::root(0).rng()).unwrap_err();
+/// assert!(violation.to_string().starts_with("∂f/∂z[0, 0]"));
+/// ```
 pub fn dynamics(f: &mut dyn Dynamics, scale: f64, rng: &mut Rng) -> Result<(), Violation> {
     let (dims, n) = (f.dims(), f.dims().point());
     let z: Vec<f64> = (0..POINTS * n).map(|_| scale * rng.normal()).collect();
@@ -158,7 +183,15 @@ pub fn dynamics(f: &mut dyn Dynamics, scale: f64, rng: &mut Rng) -> Result<(), V
     Ok(())
 }
 
-/// Gradients and Hessians against central differences, for the running and the terminal cost.
+/// Checks gradients and Hessians of the running and the terminal cost against central differences.
+///
+/// ```
+/// use ocorl::{check, prelude::*};
+///
+/// let cost = QuadraticCost::new([1.0, 0.1], [0.01]).terminal_weights([10.0, 1.0]);
+/// check::cost(&cost, 1.0, &mut Stream::root(0).rng())?;
+/// # Ok::<(), check::Violation>(())
+/// ```
 pub fn cost(c: &dyn Cost, scale: f64, rng: &mut Rng) -> Result<(), Violation> {
     let (dims, n) = (c.dims(), c.dims().point());
     let z: Vec<f64> = (0..POINTS * n).map(|_| scale * rng.normal()).collect();
@@ -208,7 +241,7 @@ fn terminal(c: &dyn Cost, time: f64, state: &[f64]) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Central difference of `f` in one coordinate, with a step of ε^⅓ times the size of the point.
+/// Computes the central difference of `f` in one coordinate, with a step of ε^⅓ times the magnitude of the point.
 fn central_difference(
     point: &[f64],
     coordinate: usize,

@@ -1,4 +1,4 @@
-//! The contract of statistical models.
+//! Contract check of statistical models.
 
 use super::{POINTS, TOLERANCE, Violation};
 use crate::linalg::{Blocks, Cholesky, Dims, Linearization, Points};
@@ -6,45 +6,45 @@ use crate::model::{Posterior, Query, StatisticalModel};
 use crate::random::Rng;
 use crate::system::Dynamics;
 
-/// Draws of functions, whose spread is compared with σ.
+/// Number of function samples whose spread is compared with σ.
 const DRAWS: usize = 64;
 
-/// Where the mean of `DRAWS` standard numbers must lie: within 5 standard errors of 1/8 each.
+/// Admissible range for the mean of `DRAWS` standardised values: 5 standard errors of 1/8 each.
 const MEAN_OF_DRAWS: (f64, f64) = (-0.625, 0.625);
 
-/// Where their variance must lie: a σ that is wrong by a factor of two is seen. Of normal numbers it is below
-/// once in a million times (χ² with 63 degrees of freedom; the standard error is 0.18) and never above; draws
-/// made of random features have heavier tails.
+/// Admissible range for their variance, which detects a σ that is wrong by a factor of two. The variance of normal values is below it
+/// with probability 1e-6 (χ² with 63 degrees of freedom; the standard error is 0.18) and practically never above; samples
+/// from random features have heavier tails.
 const VARIANCE_OF_DRAWS: (f64, f64) = (0.4, 3.0);
 
-/// Allowed difference of two means that ought to be equal, relative to the size of the mean.
+/// Tolerance between two means that should be equal, relative to the magnitude of the mean.
 const SAME_MEAN: f64 = 1e-12;
 
-/// Allowed difference of two variances that ought to be equal, relative to the greatest variance seen. A
-/// variance is what is left when what was learned is taken from the prior, so that its rounding error is one
-/// of the prior's: a σ of the prior's size is compared to 1e-9, one of 1e-3 of it to 1e-6 of itself.
+/// Tolerance between two variances that should be equal, relative to the greatest variance found. A posterior
+/// variance is the prior variance minus the explained one, so its rounding error is relative to the
+/// prior: a σ of the prior's magnitude is compared to 1e-9, one of 1e-3 of it to 1e-6 of itself.
 const SAME_VARIANCE: f64 = 1e-9;
 
-/// Allowed difference of two Jacobians that ought to be equal, in units of the function (of σ²) and of the
+/// Tolerance between two Jacobians that should be equal, in units of the function (of σ²) and of the
 /// coordinate's spread.
 const SAME_JACOBIAN: f64 = 1e-9;
 
-/// To all of them comes the model's own rounding error, measured by [`noise`], so many times: a prior of
-/// great variance costs digits that nobody can give back.
+/// Multiple of the model's own rounding error, measured by [`noise`], that is added to all tolerances: a prior of
+/// large variance loses digits.
 const ROUNDING: f64 = 100.0;
 
-/// All that any statistical model promises, at random points around `typical` ones (those of the data, say,
-/// or of a trajectory; in the model's units, at least one):
+/// Checks the full contract of a statistical model at random points around `typical` ones (those of the data,
+/// for example, or of a trajectory; in the model's units, at least one):
 ///
-/// - every number is finite, σ ≥ 0, there is a β ≥ 0 for each output, results have their lengths, also for no
-///   points at all;
-/// - Jacobians of μ and σ are those of central differences;
-/// - each [`Query`] gives what [`Query::All`] gives, and leaves empty what was not asked for;
-/// - a batch gives what its points give alone, up to rounding (a matrix library may add in another order in
-///   another batch), and a repeated call gives the same bits, whatever its [`Posterior`] was used for before;
-/// - covariances are symmetric, positive semidefinite, and σ² on the diagonal;
-/// - a function drawn twice from equal random states is the same, a consistent [`Dynamics`] with its
-///   Jacobian, and 64 of them spread around μ as σ says.
+/// - every value is finite, σ ≥ 0, there is a β ≥ 0 for each output, and results have the correct lengths, also for an
+///   empty batch;
+/// - the Jacobians of μ and σ agree with central differences;
+/// - each [`Query`] gives the same values as [`Query::All`], and leaves the other results empty;
+/// - a batch agrees with single evaluations up to rounding (a matrix library may sum in another order in
+///   another batch), and a repeated call gives the same bits for any previous contents of its [`Posterior`];
+/// - covariances are symmetric and positive semidefinite, with σ² on the diagonal;
+/// - a function sampled twice from equal random states is the same, a consistent [`Dynamics`] with its
+///   Jacobian, and 64 samples have the mean μ and the standard deviation σ.
 ///
 /// ```
 /// use ocorl::linalg::{Dims, Points};
@@ -70,21 +70,21 @@ pub fn statistical_model(
     examined.draws(rng)
 }
 
-/// A model with its answers at the points of the check, and the units in which differences count.
+/// A model with its posterior at the points of the check, and the units of the tolerances.
 struct Examined<'a> {
     model: &'a dyn StatisticalModel,
     dims: Dims,
-    /// The points, one after the other.
+    /// Points of the check, one after another.
     z: Vec<f64>,
-    /// How far typical points are apart in each coordinate.
+    /// Spread of the typical points in each coordinate.
     spread: Vec<f64>,
-    /// The answer at all points at once.
+    /// Posterior at all points, from one batch.
     at: Posterior,
-    /// For each output the greatest σ, near and far.
+    /// Greatest σ of each output, near and far from the typical points.
     std_size: Vec<f64>,
-    /// For each output the greatest |μ|, plus the greatest σ.
+    /// Greatest |μ| plus greatest σ of each output.
     mean_size: Vec<f64>,
-    /// Rounding errors of μ of each output, then of σ².
+    /// Rounding errors of μ of each output, followed by those of σ².
     noise: Vec<f64>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Examined<'a> {
         };
         let (z, far) = (around(0.3), around(5.0));
         let at = ask(model, Points::new(&z, n), Query::All, Posterior::default())?;
-        // Far away the model may not hold; what it says there only tells how large σ can be.
+        // Far from the typical points the model need not be valid; its σ there only gives the largest magnitude.
         let mut beyond = Posterior::default();
         model.posterior(Points::new(&far, n), Query::MeanStd, &mut beyond);
         lengths(dims, POINTS, Query::MeanStd, &beyond)?;
@@ -130,18 +130,18 @@ impl<'a> Examined<'a> {
     fn jacobians(&self) -> Result<(), Violation> {
         let (n, outputs) = (self.dims.point(), self.dims.state);
         for column in 0..n {
-            // Entries are μ and σ² of the first point, then those of the second, …: the rounding error of σ²
+            // The entries are μ and σ² of the first point, then those of the second, and so on; the rounding error of σ²
             // is the same everywhere.
-            let compare = |e: usize, slope: f64, doubt: f64| {
+            let compare = |e: usize, slope: f64, uncertainty: f64| {
                 let (i, row) = (e / (2 * outputs), e % outputs);
                 let (point, place) = (self.points().at(i), row * n + column);
                 if e % (2 * outputs) < outputs {
                     let (what, found) = ("∂μ/∂z", self.at.mean.jacobian.at(i)[place]);
-                    return self.slope(what, (row, column), point, found, (slope, doubt));
+                    return self.slope(what, (row, column), point, found, (slope, uncertainty));
                 }
                 let (found, sigma) = (self.at.std.jacobian.at(i)[place], self.at.std.value.at(i)[row]);
                 let allowed = TOLERANCE * self.std_size[row].powi(2) / self.spread[column];
-                if (2.0 * sigma * found - slope).abs() <= allowed + doubt {
+                if (2.0 * sigma * found - slope).abs() <= allowed + uncertainty {
                     return Ok(());
                 }
                 let (what, point, expected) = ("∂σ/∂z", point.to_vec(), slope / (2.0 * sigma));
@@ -153,17 +153,17 @@ impl<'a> Examined<'a> {
         Ok(())
     }
 
-    /// A derivative of μ or of a draw against differences, in units of output and coordinate.
+    /// Compares a derivative of μ or of a sample with differences, in units of output and coordinate.
     fn slope(
         &self,
         what: &'static str,
         (row, column): (usize, usize),
         point: &[f64],
         found: f64,
-        (expected, doubt): (f64, f64),
+        (expected, uncertainty): (f64, f64),
     ) -> Result<(), Violation> {
         let size = self.mean_size[row] / self.spread[column] + found.abs() + expected.abs();
-        if (found - expected).abs() <= TOLERANCE * size + doubt {
+        if (found - expected).abs() <= TOLERANCE * size + uncertainty {
             return Ok(());
         }
         Err(Violation::Derivative { what, row, column, point: point.to_vec(), found, expected })
@@ -189,7 +189,7 @@ impl<'a> Examined<'a> {
         Ok(())
     }
 
-    /// Point `i` of `found` against point `k` of all, as far as it was asked for.
+    /// Compares point `i` of `found` with point `k` of the full batch, for the results that the query includes.
     fn compare(
         &self,
         (found, i): (&Posterior, usize),
@@ -205,31 +205,31 @@ impl<'a> Examined<'a> {
         };
         for j in 0..self.dims.state {
             let (mean, variance) = (self.mean_size[j], self.std_size[j].powi(2));
-            let doubt = [self.noise[j], self.noise[self.dims.state + j]].map(|noise| ROUNDING * noise);
+            let uncertainty = [self.noise[j], self.noise[self.dims.state + j]].map(|noise| ROUNDING * noise);
             let (a, b) = (found.mean.value.at(i)[j], self.at.mean.value.at(k)[j]);
-            agree("μ", j, a, b, 1.0, SAME_MEAN * mean + doubt[0])?;
+            agree("μ", j, a, b, 1.0, SAME_MEAN * mean + uncertainty[0])?;
             if !found.std.value.is_empty() {
                 let (a, b) = (found.std.value.at(i)[j], self.at.std.value.at(k)[j]);
-                agree("σ", j, a, b, a + b, SAME_VARIANCE * variance + doubt[1])?;
+                agree("σ", j, a, b, a + b, SAME_VARIANCE * variance + uncertainty[1])?;
             }
             for d in j * n..(j + 1) * n {
                 let spread = self.spread[d % n];
                 if !found.mean.jacobian.is_empty() {
                     let (a, b) = (found.mean.jacobian.at(i)[d], self.at.mean.jacobian.at(k)[d]);
                     let size = mean / spread + b.abs();
-                    agree("∂μ/∂z", j, a, b, 1.0, SAME_JACOBIAN * size + doubt[0] / spread)?;
+                    agree("∂μ/∂z", j, a, b, 1.0, SAME_JACOBIAN * size + uncertainty[0] / spread)?;
                 }
                 if !found.std.jacobian.is_empty() {
                     let (a, b) = (found.std.jacobian.at(i)[d], self.at.std.jacobian.at(k)[d]);
                     let twice = 2.0 * self.at.std.value.at(k)[j];
-                    agree("∂σ/∂z", j, a, b, twice, (SAME_JACOBIAN * variance + doubt[1]) / spread)?;
+                    agree("∂σ/∂z", j, a, b, twice, (SAME_JACOBIAN * variance + uncertainty[1]) / spread)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The same bits again, in a new buffer and in one that others have used.
+    /// Checks that repeated calls give the same bits, in a new buffer and in a used one.
     fn repetitions(&self) -> Result<(), Violation> {
         let again = ask(self.model, self.points(), Query::All, Posterior::default())?;
         self.identical(&again, "the first time")?;
@@ -289,7 +289,7 @@ impl<'a> Examined<'a> {
                     agree(i, matrix[i * POINTS + k], matrix[k * POINTS + i], "the other way round")?;
                 }
             }
-            // Rounding makes zero eigenvalues negative by no more than what the entries are compared to,
+            // Rounding makes zero eigenvalues negative by at most the tolerance of the entries
             // times their number.
             let mut raised = matrix.to_vec();
             (0..POINTS).for_each(|i| raised[i * POINTS + i] += POINTS as f64 * allowed);
@@ -326,8 +326,8 @@ impl<'a> Examined<'a> {
             let std = |i: &usize| self.at.std.value.at(*i)[output];
             let mut order: Vec<usize> = (0..POINTS).filter(|i| std(i) > 0.0).collect();
             order.sort_by(|a, b| std(b).total_cmp(&std(a)));
-            // Where little is known: near data, what is left of a draw made of random features is too rough
-            // to tell.
+            // Only where σ is large: near data the error of a sample from random features
+            // dominates.
             for &i in order.iter().take(POINTS / 5) {
                 self.spread_of_draws(&draws, output, i)?;
             }
@@ -339,7 +339,7 @@ impl<'a> Examined<'a> {
         vec![0.0; POINTS * self.dims.state]
     }
 
-    /// Mean and variance of (f − μ)/σ over the draws.
+    /// Checks mean and variance of (f − μ)/σ over the samples.
     fn spread_of_draws(&self, draws: &[Vec<f64>], output: usize, i: usize) -> Result<(), Violation> {
         let (mean, std) = (self.at.mean.value.at(i)[output], self.at.std.value.at(i)[output]);
         let standard = || draws.iter().map(|draw| (draw[i * self.dims.state + output] - mean) / std);
@@ -356,7 +356,7 @@ impl<'a> Examined<'a> {
         Ok(())
     }
 
-    /// A draw is a function with its Jacobian, the same in batches, alone and when asked again.
+    /// Checks that a sample is a function with its Jacobian, equal in batches, alone and in repeated calls.
     fn function(&self, f: &mut dyn Dynamics) -> Result<(), Violation> {
         let (n, outputs, points) = (self.dims.point(), self.dims.state, self.points());
         length("the state of a draw", f.dims().state, outputs)?;
@@ -398,10 +398,10 @@ impl<'a> Examined<'a> {
             }
         }
         for column in 0..n {
-            let compare = |e: usize, slope: f64, doubt: f64| {
+            let compare = |e: usize, slope: f64, uncertainty: f64| {
                 let (i, row) = (e / outputs, e % outputs);
                 let found = linear.jacobian.at(i)[row * n + column];
-                self.slope("∂f/∂z of a draw", (row, column), points.at(i), found, (slope, doubt))
+                self.slope("∂f/∂z of a draw", (row, column), points.at(i), found, (slope, uncertainty))
             };
             differences(points, column, self.spread[column], compare, &mut evaluate)?;
         }
@@ -409,7 +409,7 @@ impl<'a> Examined<'a> {
     }
 }
 
-/// μ and σ² of the first point, then of the second, …
+/// Returns μ and σ² of the first point, then of the second, and so on.
 fn means_and_variances(model: &dyn StatisticalModel, z: Points<'_>) -> Result<Vec<f64>, Violation> {
     let at = ask(model, z, Query::MeanStd, Posterior::default())?;
     let variances = |std: &[f64]| std.iter().map(|s| s * s).collect::<Vec<f64>>();
@@ -417,7 +417,7 @@ fn means_and_variances(model: &dyn StatisticalModel, z: Points<'_>) -> Result<Ve
     Ok(each.flat_map(|(mean, std)| [mean, &variances(std)].concat()).collect())
 }
 
-/// Standard deviation of coordinate `d`, or its size if it does not vary, or one.
+/// Returns the standard deviation of coordinate `d`; if it is constant, its magnitude, or one.
 fn spread(points: Points<'_>, d: usize) -> f64 {
     let (column, count) = (|| (0..points.len()).map(|i| points.at(i)[d]), points.len() as f64);
     let (mean, size) = (column().sum::<f64>() / count, column().fold(0.0, |a: f64, b| a.max(b.abs())));
@@ -432,7 +432,7 @@ fn spread(points: Points<'_>, d: usize) -> f64 {
     }
 }
 
-/// The model's answer in `out`, with its lengths and its numbers checked.
+/// Evaluates the posterior into `out` and checks its lengths and values.
 fn ask(
     model: &dyn StatisticalModel,
     z: Points<'_>,
@@ -459,7 +459,7 @@ fn ask(
     Ok(out)
 }
 
-/// Results of a query have their lengths, and what was not asked for is empty.
+/// Checks the lengths of the results of a query, and that results outside the query are empty.
 fn lengths(dims: Dims, count: usize, query: Query, out: &Posterior) -> Result<(), Violation> {
     let (values, jacobians) = (count * dims.state, count * dims.state * dims.point());
     let wanted = |wanted: bool, length: usize| if wanted { length } else { 0 };
@@ -477,7 +477,7 @@ fn lengths(dims: Dims, count: usize, query: Query, out: &Posterior) -> Result<()
     Ok(())
 }
 
-/// A buffer in which others have left nothing but NaN.
+/// Returns a buffer filled with NaN.
 fn spoiled() -> Posterior {
     let blocks = || Blocks::from_vec(vec![f64::NAN; 7 * POINTS], 7);
     let mut out = Posterior {
@@ -489,10 +489,10 @@ fn spoiled() -> Posterior {
     out
 }
 
-/// Values at any number of points, the outputs of one point after those of the other.
+/// Function that evaluates all outputs at any number of points, the outputs of one point after those of the previous one.
 type Evaluate<'a> = dyn FnMut(Points<'_>) -> Result<Vec<f64>, Violation> + 'a;
 
-/// Σ weight · f(z + step · direction) at all points.
+/// Computes Σ weight · f(z + step · direction) at all points.
 fn combination(
     z: Points<'_>,
     direction: &[f64],
@@ -512,8 +512,8 @@ fn combination(
     Ok(sum)
 }
 
-/// The rounding error of each output: the greatest second difference over points 1e-9 of `direction` apart,
-/// where a smooth function has none.
+/// Estimates the rounding error of each output by the greatest second difference over points 1e-9 of `direction` apart,
+/// where that of a smooth function is negligible.
 fn noise(z: Points<'_>, direction: &[f64], f: &mut Evaluate<'_>) -> Result<Vec<f64>, Violation> {
     let rough = combination(z, direction, &[(-1e-9, 1.0), (0.0, -2.0), (1e-9, 1.0)], f)?;
     let outputs = rough.len() / z.len();
@@ -521,12 +521,12 @@ fn noise(z: Points<'_>, direction: &[f64], f: &mut Evaluate<'_>) -> Result<Vec<f
     Ok((0..outputs).map(greatest).collect())
 }
 
-/// Has ∂f/∂z_d of all outputs at all points compared with central differences of fourth order, (f₋₂ − 8 f₋₁ +
+/// Compares ∂f/∂z_d of all outputs at all points with central differences of fourth order, (f₋₂ − 8 f₋₁ +
 /// 8 f₁ − f₂)/(12 h).
 ///
-/// What is neglected is h⁴/30 of the fifth derivative, and a rounding error η becomes η/h, which is given to
-/// `compare` as the doubt about each slope. Nobody but the model knows how fast it varies, so that several
-/// steps are tried: a right derivative agrees with one of them, a wrong one with none.
+/// The truncation error is h⁴/30 times the fifth derivative, and a rounding error η becomes η/h, which is passed to
+/// `compare` as the uncertainty of each slope. The length scale of the model is unknown, so several
+/// steps are tried: a correct derivative agrees with one of them, a wrong one with none.
 fn differences(
     z: Points<'_>,
     coordinate: usize,
@@ -558,7 +558,7 @@ fn length(what: &'static str, found: usize, expected: usize) -> Result<(), Viola
     if found == expected { Ok(()) } else { Err(Violation::Length { what, found, expected }) }
 }
 
-/// All of `values` are `fine`.
+/// Checks that all of `values` satisfy `fine`.
 fn value(
     what: &'static str,
     point: &[f64],
@@ -574,7 +574,7 @@ fn value(
     }
 }
 
-/// Equal bits in all blocks of `found` and `expected`, one for each point.
+/// Checks that all blocks of `found` and `expected`, one for each point, have equal bits.
 fn same_bits(
     what: &'static str,
     points: Points<'_>,

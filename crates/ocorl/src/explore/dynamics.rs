@@ -1,18 +1,18 @@
-//! A model as dynamics: its mean, and the best that is plausible.
+//! Dynamics from a statistical model: its mean, and the optimistic dynamics over all plausible functions.
 
 use crate::linalg::{Linearization, Points};
 use crate::model::{Posterior, Query, StatisticalModel};
 use crate::system::{Dims, Dynamics};
 use std::sync::Arc;
 
-/// ẋ = μ(x, u).
+/// Mean dynamics ẋ = μ(x, u).
 pub struct MeanModel {
     model: Arc<dyn StatisticalModel>,
     posterior: Posterior,
 }
 
 impl MeanModel {
-    /// The mean of `model`.
+    /// Creates the mean dynamics of `model`.
     pub fn new(model: Arc<dyn StatisticalModel>) -> Self {
         MeanModel { model, posterior: Posterior::default() }
     }
@@ -29,12 +29,14 @@ impl Dynamics for MeanModel {
     }
 
     fn linearize(&mut self, z: Points<'_>, out: &mut Linearization) {
+        // The model writes into the caller's buffer; its own buffer keeps the size for single points.
+        std::mem::swap(&mut self.posterior.mean, out);
         self.model.posterior(z, Query::MeanJacobian, &mut self.posterior);
         std::mem::swap(&mut self.posterior.mean, out);
     }
 }
 
-/// ẋ = μ(x, u) + β σ(x, u) ⊙ η with control (u, η), η ∈ [−1, 1]^dₓ.   [Tre23, appendix C.5]
+/// Optimistic dynamics ẋ = μ(x, u) + β σ(x, u) ⊙ η with control (u, η), η ∈ [−1, 1]^dₓ.   [Tre23, appendix C.5]
 ///
 /// ```text
 /// ∂ẋ/∂z = ∂μ/∂z + β diag(η) ∂σ/∂z,   ∂ẋ/∂η = β diag(σ)
@@ -42,17 +44,17 @@ impl Dynamics for MeanModel {
 pub struct Optimistic {
     model: Arc<dyn StatisticalModel>,
     posterior: Posterior,
-    /// (x, u) of (x, u, η).
+    /// Points (x, u) of the augmented points (x, u, η).
     points: Vec<f64>,
 }
 
 impl Optimistic {
-    /// All f that `model` holds plausible.
+    /// Creates the optimistic dynamics over all plausible functions of `model`.
     pub fn new(model: Arc<dyn StatisticalModel>) -> Self {
         Optimistic { model, posterior: Posterior::default(), points: Vec::new() }
     }
 
-    /// μ and σ at the points without their η.
+    /// Evaluates μ and σ at the points without their η.
     fn evaluate(&mut self, z: Points<'_>, query: Query) {
         let inner = self.model.dims().point();
         self.points.clear();
@@ -96,7 +98,7 @@ impl Dynamics for Optimistic {
     }
 }
 
-/// μ + β σ ⊙ η.
+/// Computes μ + β σ ⊙ η.
 fn combine(posterior: &Posterior, beta: &[f64], z: Points<'_>, out: &mut [f64]) {
     let nx = beta.len();
     for (i, out) in out.chunks_exact_mut(nx).enumerate() {

@@ -1,20 +1,22 @@
-//! One plausible f of a model that is linear in finitely many features: the mean, moved by constant weights.
+//! Plausible functions of a model that is linear in finitely many features: the mean plus a combination with constant weights.
 
 use crate::linalg::{Linearization, Points};
 use crate::model::{Posterior, Query, StatisticalModel, WeightScratch, WeightSpace};
 use crate::system::{Dims, Dynamics};
 use std::sync::Arc;
 
-/// ẋⱼ = μⱼ(x, u) + βⱼ ψⱼ(x, u)ᵀ wⱼ with control (u, w), w = (w₁, w₂, …) the weights of all outputs.   [Tre23, appendix B]
+/// Dynamics ẋⱼ = μⱼ(x, u) + βⱼ ψⱼ(x, u)ᵀ wⱼ with control (u, w), w = (w₁, w₂, …) the weights of all outputs.   [Tre23, appendix B]
 ///
 /// ```text
 /// ∂ẋⱼ/∂z = ∂μⱼ/∂z + βⱼ (∂ψⱼ/∂z)ᵀ wⱼ,   ∂ẋⱼ/∂wⱼ = βⱼ ψⱼ
 /// ```
 ///
-/// A plausible f has ‖wⱼ‖ ≤ 1, the same at all times; that is for whoever chooses w.
+/// A plausible f has ‖wⱼ‖ ≤ 1 and the same w at all times; the caller must ensure both.
 pub struct WeightedModel {
     model: Arc<dyn StatisticalModel>,
     space: Arc<WeightSpace>,
+    /// Number of weights of each output.
+    counts: Vec<usize>,
     posterior: Posterior,
     points: Vec<f64>,
     features: Vec<f64>,
@@ -22,12 +24,13 @@ pub struct WeightedModel {
 }
 
 impl WeightedModel {
-    /// All f of `model` that have weights in `space`, which must be its own.
+    /// Creates the dynamics of `model` with weights in `space`, which must belong to the model.
     pub fn new(model: Arc<dyn StatisticalModel>, space: Arc<WeightSpace>) -> Self {
-        let features = vec![0.0; space.len()];
+        let (features, counts) = (vec![0.0; space.len()], space.counts());
         WeightedModel {
             model,
             space,
+            counts,
             posterior: Posterior::default(),
             points: Vec::new(),
             features,
@@ -35,7 +38,7 @@ impl WeightedModel {
         }
     }
 
-    /// μ at the points without their weights.
+    /// Evaluates μ at the points without their weights.
     fn mean(&mut self, z: Points<'_>, query: Query) {
         let inner = self.model.dims().point();
         self.points.clear();
@@ -45,13 +48,13 @@ impl WeightedModel {
         self.model.posterior(Points::new(&self.points, inner), query, &mut self.posterior);
     }
 
-    /// μ + β ψᵀ w at one point; leaves β ψ in `features`.
+    /// Computes μ + β ψᵀ w at one point; leaves β ψ in `features`.
     fn combine(&mut self, z: &[f64], mean: &[f64], out: &mut [f64]) {
         let inner = self.model.dims().point();
         let (z, weights) = z.split_at(inner);
         self.space.features(z, &mut self.features, &mut self.scratch);
         let mut first = 0;
-        for (j, count) in self.space.counts().into_iter().enumerate() {
+        for (j, &count) in self.counts.iter().enumerate() {
             let (beta, own) = (self.model.confidence_scale()[j], first..first + count);
             let mut sum = 0.0;
             for (feature, weight) in self.features[own.clone()].iter_mut().zip(&weights[own]) {
@@ -91,7 +94,7 @@ impl Dynamics for WeightedModel {
             let (point, weights) = z.at(i).split_at(inner);
             let mean = posterior.mean.jacobian.at(i);
             let mut first = 0;
-            for (j, count) in self.space.counts().into_iter().enumerate() {
+            for (j, &count) in self.counts.iter().enumerate() {
                 let row = &mut out.jacobian.at_mut(i)[j * dim..(j + 1) * dim];
                 row[..inner].copy_from_slice(&mean[j * inner..(j + 1) * inner]);
                 let (own, beta) = (first..first + count, self.model.confidence_scale()[j]);
@@ -105,7 +108,7 @@ impl Dynamics for WeightedModel {
     }
 }
 
-/// Other dynamics whose last controls are held at constants.
+/// Dynamics with the last controls held at constants.
 pub struct HeldControls {
     inner: Box<dyn Dynamics>,
     held: Vec<f64>,
@@ -114,7 +117,7 @@ pub struct HeldControls {
 }
 
 impl HeldControls {
-    /// `inner` with its last controls at `held`.
+    /// Creates `inner` with its last controls held at `held`.
     pub fn new(inner: Box<dyn Dynamics>, held: Vec<f64>) -> Self {
         HeldControls { inner, held, points: Vec::new(), linear: Linearization::default() }
     }

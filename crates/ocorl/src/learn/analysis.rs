@@ -1,97 +1,98 @@
-//! The paper's analysis of an episode in continuous time, computed while learning runs: constants, complexity and its bounds, the distance
-//! lemma, the maximum information gain. Nothing of it reaches the learner.
+//! Quantities of the paper's continuous-time analysis, computed along with learning: Lipschitz constants, model complexity and its bounds,
+//! the distance lemma, the maximum information gain. The learner has no access to them.
 
-use super::learner::Intention;
-use super::settings::{Observed, Settings, Strategy};
+use super::learner::PlannedRollout;
+use super::settings::{Settings, Strategy};
 use super::spacing::Spacing;
 use crate::linalg::{Blocks, Points, Quadratization};
 use crate::model::{Posterior, Query, StatisticalModel};
-use crate::plant::Executed;
+use crate::plant::{MeasurementKind, RolloutResult};
 use crate::system::Task;
 use crate::theory::{self, ComplexityBound, Lipschitz};
 use crate::track::Reference;
 use serde::Serialize;
 
-/// Quantities of the paper's analysis, with slopes along the executed trajectory for Lipschitz constants. Bounds that may be beyond all
-/// numbers are natural logarithms, and named so.
+/// Quantities of the paper's analysis of an episode. Slopes along the executed trajectory serve as Lipschitz constants. Bounds that may
+/// exceed the range of floating-point numbers are natural logarithms, and their names begin with `log`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Default)]
+#[non_exhaustive]
 pub struct Theory {
-    /// L_f, of μ.
+    /// Lipschitz constant L_f of the posterior mean μ.
     pub lipschitz_dynamics: f64,
-    /// L_π, of the plan's gains.
+    /// Lipschitz constant L_π of the policy, from the plan's gains.
     pub lipschitz_policy: f64,
-    /// L_σ
+    /// Lipschitz constant L_σ of the posterior standard deviation.
     pub lipschitz_std: f64,
-    /// L_c
+    /// Lipschitz constant L_c of the running cost.
     pub lipschitz_cost: f64,
-    /// ∫‖σₙ₋₁(zₙ(t))‖² dt
+    /// Model complexity of the episode, ∫‖σₙ₋₁(zₙ(t))‖² dt along the executed trajectory.
     pub complexity: f64,
-    /// I_N: the same summed over the episodes so far.
+    /// Total model complexity I_N: the sum over all episodes so far.
     pub total_complexity: f64,
-    /// Which bound on I_N belongs to the strategy: `oracle`, `equidistant` or `adaptive`. None if the paper has none for it, and for
-    /// `receding-horizon` once an episode had fewer than mₙ intervals.
+    /// Name of the bound on I_N that applies to the strategy: `oracle`, `equidistant` or `adaptive`. `None` if the paper has no bound for
+    /// it, and for `receding-horizon` after an episode with fewer than mₙ intervals.
     pub complexity_bound_of: Option<&'static str>,
-    /// That bound, summed over the episodes so far like I_N.
+    /// Value of that bound, summed over all episodes so far like I_N.
     pub complexity_bound: Option<f64>,
-    /// γₙ, as much as n measurements along all executed trajectories so far can tell, n being as many as were taken: what the greedy rule
-    /// finds on at most 400 candidates, all outputs together, in nats. At least 1 − 1/e of the greatest there. None if the
-    /// model does not know its prior.
+    /// Maximum information gain γₙ: the largest gain of n measurements along all executed trajectories so far, where n is the number of
+    /// measurements taken. It is the value of the greedy rule on at most 400 candidates, summed over the outputs, in nats, and thus at
+    /// least 1 − 1/e of the maximum over the candidates. `None` if the model does not provide its prior.
     pub maximum_information_gain: Option<f64>,
-    /// ln of 18 s̄ T dₓ γ, the paper's last bound on I_N for the adaptive strategy, with that γₙ for γ.
+    /// Natural logarithm of 18 s̄ T dₓ γ, the paper's last bound on I_N for the adaptive strategy, with γ = γₙ.
     pub log_information_bound: Option<f64>,
-    /// maxₜ ‖x̂ₙ(t) − xₙ(t)‖, planned and executed state: the left side of the distance lemma.
+    /// Left side of the distance lemma: maxₜ ‖x̂ₙ(t) − xₙ(t)‖ between planned and executed state.
     pub distance: Option<f64>,
-    /// ln of the lemma's right side at the time of the largest distance.
+    /// Natural logarithm of the lemma's right side at the time of the largest distance.
     pub log_distance_bound: Option<f64>,
-    /// The least of ln(right side) − ln(left side) over all times; negative where the lemma does not hold with these constants.
+    /// Minimum of ln(right side) − ln(left side) over all times; negative where the lemma does not hold with these constants.
     pub distance_margin: Option<f64>,
-    /// L_f that Δₙ follows from: like L_π and L_σ of Δₙ it must be known before the episode, so it is the largest slope along the plan
-    /// (or what `select.lipschitz` says), not along the executed trajectory.
+    /// L_f from which Δₙ is computed. Like L_π and L_σ of Δₙ it must be known before the episode. It is therefore the largest slope along
+    /// the plan (or the value in `select.lipschitz`), not along the executed trajectory.
     pub interval_lipschitz_dynamics: f64,
-    /// L_π of Δₙ.
+    /// L_π from which Δₙ is computed, the largest slope along the plan.
     pub interval_lipschitz_policy: f64,
-    /// L_σ of Δₙ.
+    /// L_σ from which Δₙ is computed, the largest slope along the plan.
     pub interval_lipschitz_std: f64,
-    /// Δₙ, by which `receding-horizon` measures; none if σ is flat.
+    /// Measurement interval Δₙ of `receding-horizon`; `None` if σ is constant.
     pub interval: Option<f64>,
-    /// Γₙ(Δₙ)
+    /// Growth factor Γₙ(Δₙ) of the uncertainty over one measurement interval.
     pub growth: f64,
-    /// mₙ = ⌈T/Δₙ⌉: what the analysis asks for, whatever was done. Of several initial states, for the one that asks for most; zero if a
-    /// slope is not a finite number.
+    /// Number of measurements mₙ = ⌈T/Δₙ⌉ that the analysis requires, independent of the number taken. With several initial states it is
+    /// the maximum over them; zero if a slope is not finite.
     pub measurement_count: usize,
-    /// ln of the bound on rₙ.
+    /// Natural logarithm of the bound on the regret rₙ of the episode.
     pub log_regret_bound: f64,
-    /// ln of Proposition 1's bound on R_N.
+    /// Natural logarithm of Proposition 1's bound on the cumulative regret R_N.
     pub log_cumulative_regret_bound: f64,
 }
 
-/// A leg as it was run, at the moments that are judged.
+/// An executed rollout at the times at which it is evaluated.
 pub(super) struct Along<'a> {
-    pub(super) leg: &'a Executed,
-    pub(super) plan: Option<&'a Intention>,
+    pub(super) rollout: &'a RolloutResult,
+    pub(super) plan: Option<&'a PlannedRollout>,
     pub(super) times: &'a [f64],
     pub(super) points: Points<'a>,
-    /// Both Jacobians at the points, by the model before the episode.
+    /// Posterior at the points, with the Jacobians of μ and σ, of the model before the episode.
     pub(super) posterior: &'a Posterior,
 }
 
-/// Sums over the episodes, and what they need of the past.
+/// Sums over the episodes and the data of past episodes that they need.
 pub(super) struct Analysis {
     task: Task,
     settings: Settings,
     noise_variance: Vec<f64>,
     planned_episodes: usize,
     total_complexity: f64,
-    /// None once an episode did not fulfil what the bound supposes.
+    /// Sum of the complexity bounds; `None` after an episode that violates the assumptions of the bound.
     total_bound: Option<f64>,
-    /// Points of executed trajectories, to choose from for γₙ.
+    /// Points of executed trajectories from which the greedy rule for γₙ chooses.
     candidates: Vec<f64>,
-    /// Measurements so far.
+    /// Number of measurements so far.
     measured: usize,
     scratch: Posterior,
 }
 
-/// One episode on the way to its [`Theory`].
+/// Partial sums of one episode, from which its [`Theory`] is computed.
 struct Sums {
     slopes: Lipschitz,
     spacing: Option<Spacing>,
@@ -101,7 +102,7 @@ struct Sums {
     distance: Option<Distance>,
 }
 
-/// Both sides of the distance lemma.
+/// Left and right side of the distance lemma.
 #[derive(Clone, Copy)]
 struct Distance {
     largest: f64,
@@ -109,17 +110,17 @@ struct Distance {
     margin: f64,
 }
 
-/// Every so many-th judged moment is a candidate for γₙ.
+/// One in this many evaluated times is a candidate for γₙ.
 const CANDIDATE_STRIDE: usize = 4;
 
-/// Candidates at most; beyond, every second one is dropped.
+/// Maximum number of candidates; beyond it every second one is dropped.
 const CANDIDATES: usize = 400;
 
 impl Analysis {
     pub(super) fn new(task: Task, settings: Settings) -> Self {
         let noise = match settings.measured {
-            Observed::Derivatives => task.noise_std.clone(),
-            Observed::States => settings.derivative_noise(&task),
+            MeasurementKind::States => settings.derivative_noise(&task),
+            MeasurementKind::Derivatives | MeasurementKind::Transitions => task.noise_std.clone(),
         };
         Analysis {
             noise_variance: noise.iter().map(|s| s * s).collect(),
@@ -134,13 +135,13 @@ impl Analysis {
         }
     }
 
-    /// Counts an episode that nothing was known before.
-    pub(super) fn count(&mut self, executed: &[Executed]) {
-        self.measured += executed.iter().map(|leg| leg.readings.len()).sum::<usize>();
+    /// Counts the measurements of an episode that was run before any model was trained.
+    pub(super) fn count(&mut self, executed: &[RolloutResult]) {
+        self.measured += executed.iter().map(|rollout| rollout.readings.len()).sum::<usize>();
     }
 
-    /// An episode that was planned with `model`, from all of its legs.
-    pub(super) fn episode(&mut self, model: &dyn StatisticalModel, legs: &[Along<'_>]) -> Theory {
+    /// Evaluates the analysis of an episode that was planned with `model`, from all of its rollouts.
+    pub(super) fn episode(&mut self, model: &dyn StatisticalModel, rollouts: &[Along<'_>]) -> Theory {
         self.planned_episodes += 1;
         let still = Lipschitz { dynamics: 0.0, policy: 0.0, std: 0.0, cost: 0.0 };
         let mut sums = Sums {
@@ -151,8 +152,8 @@ impl Analysis {
             bound: Some(0.0),
             distance: None,
         };
-        for along in legs {
-            self.leg(model, along, &mut sums);
+        for along in rollouts {
+            self.rollout(model, along, &mut sums);
         }
         self.total_complexity += sums.complexity;
         self.total_bound = self.total_bound.zip(sums.bound).map(|(all, new)| all + new);
@@ -160,9 +161,9 @@ impl Analysis {
         self.theory(model, &sums, gain)
     }
 
-    fn leg(&mut self, model: &dyn StatisticalModel, along: &Along<'_>, sums: &mut Sums) {
-        let &Along { leg, plan, times, points, posterior } = along;
-        self.measured += leg.readings.len();
+    fn rollout(&mut self, model: &dyn StatisticalModel, along: &Along<'_>, sums: &mut Sums) {
+        let &Along { rollout, plan, times, points, posterior } = along;
+        self.measured += rollout.readings.len();
         sums.complexity += theory::complexity(times, &posterior.std.value);
         sums.integrated += theory::integrated_std(times, &posterior.std.value);
         let mut cost = Quadratization::default();
@@ -190,7 +191,7 @@ impl Analysis {
         }
     }
 
-    /// The bound that the strategy has, if the paper has one.
+    /// Returns the complexity bound of the strategy, if the paper has one.
     fn bound_of(&self) -> Option<ComplexityBound> {
         match self.settings.strategy {
             Strategy::Oracle => Some(ComplexityBound::Oracle),
@@ -200,7 +201,7 @@ impl Analysis {
         }
     }
 
-    /// What a leg contributes to it; none if it does not fulfil what the bound supposes.
+    /// Returns the contribution of a rollout to the bound; `None` if the rollout violates the assumptions of the bound.
     fn bound(
         &mut self,
         model: &dyn StatisticalModel,
@@ -213,7 +214,7 @@ impl Analysis {
             return Some(theory::oracle_bound(horizon, &squares));
         }
         let at: Vec<f64> = along
-            .leg
+            .rollout
             .readings
             .iter()
             .filter(|r| r.state.iter().chain(&r.control).all(|v| v.is_finite()))
@@ -230,7 +231,7 @@ impl Analysis {
         enough.then(|| theory::adaptive_bound(horizon, &measured))
     }
 
-    /// γₙ and the greatest prior variance of each output.
+    /// Returns γₙ and the greatest prior variance of each output.
     fn maximum_gain(&mut self, model: &dyn StatisticalModel) -> Option<(Vec<f64>, Vec<f64>)> {
         let dim = self.task.dims().point();
         while self.candidates.len() > CANDIDATES * dim {
@@ -238,7 +239,7 @@ impl Analysis {
             self.candidates = kept;
         }
         let prior = model.prior()?;
-        let mut joint = prior.joint(Points::new(&self.candidates, dim));
+        let mut joint = prior.covariance_columns(Points::new(&self.candidates, dim));
         let gain =
             theory::greedy_maximum_information_gain(joint.as_mut(), &self.noise_variance, self.measured);
         let variance = (0..joint.outputs()).map(|j| largest(joint.variance(j))).collect();
@@ -286,10 +287,10 @@ impl Analysis {
         }
     }
 
-    /// ln of 18 T Σⱼ s̄ⱼ γⱼ: the paper's 18 s̄ T dₓ γ where each output has a kernel and a noise of its own.
+    /// Returns ln of 18 T Σⱼ s̄ⱼ γⱼ: the paper's 18 s̄ T dₓ γ with a kernel and a noise for each output.
     fn information_bound(&self, gain: &[f64], prior: &[f64]) -> Option<f64> {
         let each = gain.iter().zip(prior).zip(&self.noise_variance).map(|((gain, prior), noise)| {
-            // As in the gain itself: a measurement without noise would tell infinitely much.
+            // As in the gain itself: a measurement without noise would have infinite information.
             let noise = noise.max(1e-12 * prior).max(f64::MIN_POSITIVE);
             theory::log_complexity_bound(*prior, noise, self.task.horizon, 1, *gain)
         });
@@ -298,7 +299,7 @@ impl Analysis {
 }
 
 impl Distance {
-    /// The one of two legs whose distance is larger, with the lesser margin.
+    /// Combines two rollouts: the larger distance with its bound, and the smaller margin.
     fn or(self, other: Distance) -> Distance {
         let margin = self.margin.min(other.margin);
         let larger = if other.largest > self.largest { other } else { self };
@@ -306,10 +307,10 @@ impl Distance {
     }
 }
 
-/// Both sides of the distance lemma along a leg. x̂ₙ is the plan: fₙ under πₙ from the same initial state.
+/// Evaluates both sides of the distance lemma along a rollout. x̂ₙ is the plan: fₙ under πₙ from the same initial state.
 fn distance(
     task: &Task,
-    plan: &Intention,
+    plan: &PlannedRollout,
     along: &Along<'_>,
     beta: f64,
     slopes: &Lipschitz,
@@ -327,7 +328,7 @@ fn distance(
         let mut state = along.points.at(i)[..nx].to_vec();
         reference.unwrap_angles(&planned, &mut state);
         let apart = state.iter().zip(&planned).map(|(x, p)| (x - p) * (x - p)).sum::<f64>().sqrt();
-        // At the beginning both sides are zero, and so is what nothing is unknown about.
+        // At the initial time both sides are zero, as they are wherever the model has no uncertainty.
         if integrated == 0.0 || apart == 0.0 {
             continue;
         }

@@ -1,30 +1,31 @@
-//! Holds of different lengths for a planner that knows of no time: the clock becomes a state.
+//! Holds of unequal length for a planner of time-invariant dynamics: the time becomes a state.
 //!
-//! The model of transitions g(x, u, τ) has τ as its last control. On a grid of unequal holds τ is no choice, it is the length of the hold that
-//! begins at time t. So the planner gets the state (x, t) and no τ:
+//! The transition model g(x, u, τ) has the hold length τ as its last control. On a grid of unequal holds τ is not free: it is the length of
+//! the hold that begins at time t. The planner therefore uses the state (x, t) and no τ:
 //!
 //! ```text
 //! ẋ = g(x, u, τ(t), …),   ṫ = 1,   τ(t) = t_{k+1} − t_k for t_k ≤ t < t_{k+1}
 //! ```
 //!
-//! One Euler step over a hold then is the discrete model, and moves the clock from node to node. τ(t) is constant on a hold: its derivative is
-//! zero, and so is the gain on the clock. What comes back is a plan without the clock and with τ_k among its controls.
+//! One Euler step over a hold is then the discrete model, and advances t from node to node. τ(t) is constant on a hold, so its derivative
+//! and the gain on t are zero. The resulting plan is converted back: without t, and with τ_k among its controls.
 //!
-//! A point (x, t, u, rest) of the planner is the point (x, u, τ(t), rest) of the model: as many numbers, in another order.
+//! A point (x, t, u, rest) of the planner corresponds to the point (x, u, τ(t), rest) of the model: the same dimension, in another order.
 
 use crate::linalg::{Blocks, Linearization, Points, Quadratization};
 use crate::plan::{Plan, Start};
+use crate::simulate::Trajectory;
 use crate::system::{Bounds, Cost, Dims, Dynamics};
 use std::sync::Arc;
 
-/// The lengths of the holds between these times; τ stands behind the first `position` controls of the model.
+/// Lengths of the holds between given times; τ follows the first `position` controls of the model.
 #[derive(Clone)]
 pub(super) struct Clock {
     times: Arc<[f64]>,
     position: usize,
 }
 
-/// Rounding of a clock, as a fraction of the horizon.
+/// Rounding error of the time state, as a fraction of the horizon.
 const ROUNDING: f64 = 1e-9;
 
 impl Clock {
@@ -32,7 +33,7 @@ impl Clock {
         Clock { times: times.into(), position }
     }
 
-    /// τ of the hold that begins at `time`.
+    /// Returns the length τ of the hold that begins at `time`.
     fn length(&self, time: f64) -> f64 {
         let last = self.times.len() - 1;
         let late = time + ROUNDING * self.times[last];
@@ -40,7 +41,7 @@ impl Clock {
         self.times[k + 1] - self.times[k]
     }
 
-    /// The model's point in place of the planner's; `nx` is the dimension of x.
+    /// Converts a point of the planner to a point of the model in place; `nx` is the dimension of x.
     fn to_model(&self, nx: usize, z: &mut [f64]) {
         let tau = self.length(z[nx]);
         let moved = &mut z[nx..=nx + self.position];
@@ -48,7 +49,7 @@ impl Clock {
         moved[self.position] = tau;
     }
 
-    /// All points of the model.
+    /// Converts all points of the planner to points of the model.
     fn points(&self, nx: usize, z: Points<'_>, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(z.as_slice());
@@ -57,14 +58,14 @@ impl Clock {
         }
     }
 
-    /// A gradient by the planner's point in place of one by the model's.
+    /// Converts a gradient with respect to the model's point to one with respect to the planner's point in place.
     fn to_planner(&self, nx: usize, gradient: &mut [f64]) {
         let moved = &mut gradient[nx..=nx + self.position];
         moved[self.position] = 0.0;
         moved.rotate_right(1);
     }
 
-    /// A start of the model's as one of the planner's.
+    /// Converts a start of the model's problem to one of the planner's problem.
     pub(super) fn start(&self, start: &Start) -> Start {
         let states = start.states.as_ref().map(|states| {
             let each = states.iter().zip(self.times.iter()).flat_map(|(x, t)| x.iter().chain([t]));
@@ -73,13 +74,13 @@ impl Clock {
         Start { controls: self.without(&start.controls), states }
     }
 
-    /// Controls without τ.
+    /// Returns the controls without τ.
     pub(super) fn without(&self, controls: &Blocks) -> Blocks {
         let kept = |u: &[f64]| [&u[..self.position], &u[self.position + 1..]].concat();
         Blocks::from_vec(controls.iter().flat_map(kept).collect(), controls.size() - 1)
     }
 
-    /// (x, t) and its limits.
+    /// Returns the initial state (x, t) of the planner.
     pub(super) fn initial_state(&self, x: &[f64]) -> Vec<f64> {
         [x, &self.times[..1]].concat()
     }
@@ -98,7 +99,7 @@ impl Clock {
         bounds
     }
 
-    /// `value(k)` at the place of τ in each block of numbers, one for each control.
+    /// Inserts `value(k)` at the position of τ in block k.
     pub(super) fn with(&self, blocks: &Blocks, value: impl Fn(usize) -> f64) -> Blocks {
         let mut out = Vec::with_capacity(blocks.as_slice().len() + blocks.len());
         for (k, u) in blocks.iter().enumerate() {
@@ -109,7 +110,7 @@ impl Clock {
         Blocks::from_vec(out, blocks.size() + 1)
     }
 
-    /// A plan of the planner's as one of the model's.
+    /// Converts a plan of the planner to one of the model.
     pub(super) fn plan(&self, plan: Plan) -> Plan {
         let nx = plan.states.size() - 1;
         let states = Blocks::from_vec(plan.states.iter().flat_map(|x| &x[..nx]).copied().collect(), nx);
@@ -127,11 +128,11 @@ impl Clock {
             }
         }
         let gains = Blocks::from_vec(gains, controls.size() * nx);
-        Plan { states, controls, gains, ..plan }
+        Plan { trajectory: Trajectory { states, controls, gains, ..plan.trajectory }, ..plan }
     }
 }
 
-/// Dynamics of (x, t) without τ.
+/// Dynamics of (x, t) under (u, …), without τ.
 pub(super) struct ClockedDynamics {
     clock: Clock,
     inner: Box<dyn Dynamics>,
@@ -186,7 +187,7 @@ impl Dynamics for ClockedDynamics {
     }
 }
 
-/// A cost of (x, u, τ, …) as one of (x, t, u, …).
+/// A cost of (x, u, τ, …) as a cost of (x, t, u, …).
 pub(super) struct ClockedCost {
     clock: Clock,
     inner: Arc<dyn Cost>,
@@ -222,7 +223,7 @@ impl Cost for ClockedCost {
             for row in hessian.chunks_exact_mut(dim) {
                 self.clock.to_planner(nx, row);
             }
-            // The same for the rows themselves.
+            // Reorder the rows in the same manner.
             let moved = &mut hessian[nx * dim..(nx + self.clock.position + 1) * dim];
             moved[self.clock.position * dim..].fill(0.0);
             moved.rotate_right(dim);
@@ -256,8 +257,7 @@ impl Cost for ClockedCost {
 mod tests {
     use super::*;
     use crate::check;
-    use crate::explore::Widened;
-    use crate::plan::Outcome;
+    use crate::explore::AugmentedCost;
     use crate::random::Stream;
     use crate::system::QuadraticCost;
 
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn points_go_to_the_model_and_gradients_come_back() {
-        // (x, t, u, η) with one of each: (x, u, τ, η) of the model.
+        // (x, t, u, η) with one component each corresponds to (x, u, τ, η) of the model.
         let mut z = [7.0, 0.5, 8.0, 9.0];
         clock().to_model(1, &mut z);
         assert_eq!(z, [7.0, 8.0, 0.8, 9.0]);
@@ -287,18 +287,16 @@ mod tests {
 
     #[test]
     fn a_plan_comes_back_without_the_clock_and_with_the_lengths() {
-        let plan = Plan {
+        let trajectory = Trajectory {
             times: TIMES.to_vec(),
             states: Blocks::from_vec(vec![1.0, 0.0, 2.0, 0.2, 3.0, 1.0, 4.0, 3.0], 2),
             controls: Blocks::from_vec(vec![5.0, 6.0, 7.0], 1),
             gains: Blocks::from_vec(vec![8.0, 0.0, 9.0, 0.0, 10.0, 0.0], 2),
-            cost: 1.0,
-            outcome: Outcome::Converged,
-            gradient_norm: 0.0,
-            trace: Vec::new(),
+            ..Trajectory::default()
         };
+        let plan = Plan::given(trajectory, 1.0);
         let start = Start { controls: plan.controls.clone(), states: None };
-        let found = clock().plan(plan);
+        let found = clock().plan(plan).trajectory;
         assert_eq!(found.states.as_slice(), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(found.controls.as_slice(), [5.0, 0.2, 6.0, 0.8, 7.0, 2.0]);
         assert_eq!(found.gains.as_slice(), [8.0, 0.0, 9.0, 0.0, 10.0, 0.0]);
@@ -310,7 +308,7 @@ mod tests {
     #[test]
     fn a_cost_with_a_clock_keeps_the_contract_of_a_cost() {
         let inner = QuadraticCost::new([1.0, 2.0], [0.5]).terminal_weights([3.0, 1.0]);
-        let widened = Arc::new(Widened::new(Arc::new(inner), 1, 0.0));
+        let widened = Arc::new(AugmentedCost::new(Arc::new(inner), 1, 0.0));
         let cost = ClockedCost::new(clock(), widened);
         assert_eq!(cost.dims(), Dims { state: 3, control: 1 });
         check::cost(&cost, 1.0, &mut Stream::root(0).rng()).unwrap();

@@ -1,6 +1,6 @@
-//! The analysis of the paper's discrete-time appendix, computed while learning with `time = "discrete"` runs.
+//! Quantities of the paper's discrete-time appendix, computed along with learning if `time = "discrete"`.
 //!
-//! What is learned is g with x_{k+1} = h(x_k, u_k) = x_k + τ g(x_k, u_k, τ), so
+//! The model learns g with x_{k+1} = h(x_k, u_k) = x_k + τ g(x_k, u_k, τ), so
 //!
 //! ```text
 //! ∂h/∂z = (I, 0) + τ ∂g/∂z,   σ_h = τ σ_g,   L_σ = τ max ‖∂σ_g/∂z‖,   L_c = τ max ‖∇c‖
@@ -8,47 +8,48 @@
 //!
 //! at the K holds of the executed episode, z = (x, u) without τ.
 
-use super::learner::Intention;
+use super::learner::PlannedRollout;
 use crate::linalg::{Blocks, Points, Quadratization};
 use crate::model::{Posterior, Query, StatisticalModel};
-use crate::plant::{Executed, Reading};
+use crate::plant::{Reading, RolloutResult};
 use crate::system::{Dims, Task};
 use crate::theory::{DiscreteLipschitz, largest_gain_norm, largest_gradient_norm, spectral_norm};
 use serde::Serialize;
 
-/// Quantities of the discrete-time appendix, with slopes along the executed trajectory for Lipschitz constants. σ is that of h. Bounds are
-/// natural logarithms; none where nothing was uncertain.
+/// Quantities of the discrete-time appendix. Slopes along the executed trajectory serve as Lipschitz constants. σ is that of h. Bounds are
+/// natural logarithms; a bound is `None` where the model has no uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Default)]
+#[non_exhaustive]
 pub struct DiscreteTheory {
-    /// K: holds of the episode.
+    /// Number of holds K of the episode.
     pub steps: usize,
-    /// L_h
+    /// Lipschitz constant L_h of the step map h.
     pub lipschitz_step: f64,
-    /// L_π, of the plan's gains.
+    /// Lipschitz constant L_π of the policy, from the plan's gains.
     pub lipschitz_policy: f64,
-    /// L_σ
+    /// Lipschitz constant L_σ of the posterior standard deviation of h.
     pub lipschitz_std: f64,
-    /// L_c, of the cost of a hold.
+    /// Lipschitz constant L_c of the cost of a hold.
     pub lipschitz_cost: f64,
-    /// L_h′ = L_h (1 + L_π)
+    /// Closed-loop constant L_h′ = L_h (1 + L_π).
     pub closed_loop_step: f64,
-    /// L_σ′ = L_σ (1 + L_π)
+    /// Closed-loop constant L_σ′ = L_σ (1 + L_π).
     pub closed_loop_std: f64,
-    /// L_c′ = L_c (1 + L_π)
+    /// Closed-loop constant L_c′ = L_c (1 + L_π).
     pub closed_loop_cost: f64,
-    /// Σ_k ‖σₙ₋₁(zₙₖ)‖²
+    /// Model complexity of the episode, Σ_k ‖σₙ₋₁(zₙₖ)‖².
     pub complexity: f64,
-    /// The same summed over the episodes so far.
+    /// Total model complexity: the sum over all episodes so far.
     pub total_complexity: f64,
-    /// max_k ‖x̂_k − x_k‖, planned and executed state.
+    /// Largest distance max_k ‖x̂_k − x_k‖ between planned and executed state.
     pub distance: Option<f64>,
-    /// ln of the lemma's bound on it.
+    /// Natural logarithm of the lemma's bound on the largest distance.
     pub log_distance_bound: Option<f64>,
-    /// ln of the sharper bound inside the lemma's proof, at the step of the largest distance.
+    /// Natural logarithm of the sharper bound in the lemma's proof, at the step of the largest distance.
     pub log_sharp_distance_bound: Option<f64>,
-    /// ln of the bound on rₙ.
+    /// Natural logarithm of the bound on the regret rₙ of the episode.
     pub log_regret_bound: Option<f64>,
-    /// ln of the bound on R_N, with this episode's K and constants.
+    /// Natural logarithm of the bound on the cumulative regret R_N, with this episode's K and constants.
     pub log_cumulative_regret_bound: Option<f64>,
 }
 
@@ -60,47 +61,48 @@ pub(super) struct DiscreteAnalysis {
     posterior: Posterior,
 }
 
-/// Of one leg.
-struct Leg {
+/// Quantities of one rollout.
+struct Rollout {
     lipschitz: DiscreteLipschitz,
-    /// ‖σ(z_k)‖ at each hold.
+    /// Uncertainty ‖σ(z_k)‖ at each hold.
     std: Vec<f64>,
-    /// The largest distance of planned and executed state, and its step.
+    /// Largest distance between planned and executed state, and its step.
     distance: Option<(f64, usize)>,
 }
 
 impl DiscreteAnalysis {
-    /// An episode that was planned with `model`, whose last control is τ. None if nothing was measured.
+    /// Evaluates the analysis of an episode that was planned with `model`, whose last control is τ. `None` if there is no measurement.
     pub(super) fn episode(
         &mut self,
         task: &Task,
-        plans: &[Option<Intention>],
-        executed: &[Executed],
+        plans: &[Option<PlannedRollout>],
+        executed: &[RolloutResult],
         model: &dyn StatisticalModel,
     ) -> Option<DiscreteTheory> {
         self.planned_episodes += 1;
-        let legs: Vec<Leg> = executed
+        let rollouts: Vec<Rollout> = executed
             .iter()
             .zip(plans)
-            .filter_map(|(leg, plan)| self.leg(task, plan.as_ref(), leg, model))
+            .filter_map(|(rollout, plan)| self.rollout(task, plan.as_ref(), rollout, model))
             .collect();
-        let lipschitz = legs.iter().map(|leg| leg.lipschitz).reduce(|a, b| DiscreteLipschitz {
-            step: a.step.max(b.step),
-            policy: a.policy.max(b.policy),
-            std: a.std.max(b.std),
-            cost: a.cost.max(b.cost),
-        })?;
-        let complexity = legs.iter().flat_map(|leg| &leg.std).map(|s| s * s).sum::<f64>();
+        let lipschitz =
+            rollouts.iter().map(|rollout| rollout.lipschitz).reduce(|a, b| DiscreteLipschitz {
+                step: a.step.max(b.step),
+                policy: a.policy.max(b.policy),
+                std: a.std.max(b.std),
+                cost: a.cost.max(b.cost),
+            })?;
+        let complexity = rollouts.iter().flat_map(|rollout| &rollout.std).map(|s| s * s).sum::<f64>();
         self.total_complexity += complexity;
         let beta = model.confidence_scale().iter().fold(0.0_f64, |m, b| m.max(*b));
-        let steps = legs.iter().map(|leg| leg.std.len()).max().unwrap_or_default();
-        let far = legs.iter().filter_map(|leg| Some((leg, leg.distance?)));
+        let steps = rollouts.iter().map(|rollout| rollout.std.len()).max().unwrap_or_default();
+        let far = rollouts.iter().filter_map(|rollout| Some((rollout, rollout.distance?)));
         let far = far.reduce(|a, b| if b.1.0 > a.1.0 { b } else { a });
-        let sum = |leg: &Leg| leg.std.iter().sum::<f64>();
+        let sum = |rollout: &Rollout| rollout.std.iter().sum::<f64>();
         let finite = |log: f64| log.is_finite().then_some(log);
         let [closed_loop_step, closed_loop_std, closed_loop_cost] = lipschitz.closed_loop();
-        // The cost of an episode is the mean over its legs, and so is its regret.
-        let mean = legs.iter().map(sum).sum::<f64>() / legs.len() as f64;
+        // The cost of an episode is the mean over its rollouts, and so is its regret.
+        let mean = rollouts.iter().map(sum).sum::<f64>() / rollouts.len() as f64;
         Some(DiscreteTheory {
             steps,
             lipschitz_step: lipschitz.step,
@@ -113,11 +115,12 @@ impl DiscreteAnalysis {
             complexity,
             total_complexity: self.total_complexity,
             distance: far.map(|(_, (distance, _))| distance),
-            log_distance_bound: far.and_then(|(leg, (_, k))| {
-                finite(lipschitz.log_distance_bound(beta, steps, leg.std[..k].iter().sum()))
+            log_distance_bound: far.and_then(|(rollout, (_, k))| {
+                finite(lipschitz.log_distance_bound(beta, steps, rollout.std[..k].iter().sum()))
             }),
-            log_sharp_distance_bound: far
-                .and_then(|(leg, (_, k))| finite(lipschitz.log_sharp_distance_bound(beta, &leg.std[..k]))),
+            log_sharp_distance_bound: far.and_then(|(rollout, (_, k))| {
+                finite(lipschitz.log_sharp_distance_bound(beta, &rollout.std[..k]))
+            }),
             log_regret_bound: finite(lipschitz.log_instantaneous_bound(beta, steps, mean)),
             log_cumulative_regret_bound: finite(lipschitz.log_regret_bound(
                 beta,
@@ -128,16 +131,16 @@ impl DiscreteAnalysis {
         })
     }
 
-    fn leg(
+    fn rollout(
         &mut self,
         task: &Task,
-        plan: Option<&Intention>,
-        leg: &Executed,
+        plan: Option<&PlannedRollout>,
+        rollout: &RolloutResult,
         model: &dyn StatisticalModel,
-    ) -> Option<Leg> {
+    ) -> Option<Rollout> {
         let dims = task.dims();
         let whole = |r: &&Reading| r.state.iter().chain(&r.control).all(|v| v.is_finite());
-        let holds: Vec<&Reading> = leg.readings.iter().take_while(whole).collect();
+        let holds: Vec<&Reading> = rollout.readings.iter().take_while(whole).collect();
         let interval = holds.first()?.interval?;
         let inputs: Vec<f64> = holds.iter().flat_map(|r| r.state.iter().copied().chain(r.inputs())).collect();
         model.posterior(Points::new(&inputs, model.dims().point()), Query::All, &mut self.posterior);
@@ -157,11 +160,15 @@ impl DiscreteAnalysis {
         };
         let norm = |s: &[f64]| interval * s.iter().map(|s| s * s).sum::<f64>().sqrt();
         let std = std.value.iter().map(norm).collect();
-        Some(Leg { lipschitz, std, distance: plan.and_then(|plan| distance(task, plan, &holds, leg)) })
+        Some(Rollout {
+            lipschitz,
+            std,
+            distance: plan.and_then(|plan| distance(task, plan, &holds, rollout)),
+        })
     }
 }
 
-/// ‖(`identity` I, 0) + τ ∂g/∂(x, u)‖₂ from the gradients of g with respect to (x, u, τ).
+/// Computes ‖(`identity` I, 0) + τ ∂g/∂(x, u)‖₂ from the gradients of g with respect to (x, u, τ).
 fn step_slope(jacobian: &[f64], dims: Dims, interval: f64, identity: f64) -> f64 {
     let inputs = jacobian.len() / dims.state;
     let rows = jacobian.chunks_exact(inputs).enumerate().flat_map(|(j, gradient)| {
@@ -171,10 +178,16 @@ fn step_slope(jacobian: &[f64], dims: Dims, interval: f64, identity: f64) -> f64
     spectral_norm(&rows.collect::<Vec<_>>(), dims.state)
 }
 
-/// The largest ‖x̂_k − x_k‖ over k = 1, …, K, and its k; x_K is where the run ended, if it lasted to its horizon. Angles are compared without whole turns.
-fn distance(task: &Task, plan: &Intention, holds: &[&Reading], leg: &Executed) -> Option<(f64, usize)> {
+/// Returns the largest ‖x̂_k − x_k‖ over k = 1, …, K, and its k. x_K is the final state if the run lasted to its horizon. Differences of
+/// angles are taken modulo 2π.
+fn distance(
+    task: &Task,
+    plan: &PlannedRollout,
+    holds: &[&Reading],
+    rollout: &RolloutResult,
+) -> Option<(f64, usize)> {
     let ended = holds.len() == plan.plan.controls.len();
-    let last = leg.trajectory.states.iter().last().filter(|_| ended);
+    let last = rollout.trajectory.states.iter().last().filter(|_| ended);
     let states = holds.iter().map(|r| r.state.as_slice()).chain(last);
     let each = states.zip(plan.plan.states.iter()).enumerate().skip(1).map(|(k, (x, planned))| {
         let apart = |i: usize| {

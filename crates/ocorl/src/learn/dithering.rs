@@ -1,41 +1,41 @@
-//! Dithering of an episode, by its settings.
+//! Dithering of the control in an episode, according to its settings.
 //!
-//! ε-greedy and Boltzmann exploration plan for the mean and disturb the control, a new draw for each `track.period` (in discrete time for each
-//! hold). In episode n = 1, 2, … both are decay^(n−1) of what the settings say:
+//! ε-greedy and Boltzmann exploration plan on the mean model and disturb the control, with a new draw for each `track.period` (in discrete
+//! time for each hold). In episode n = 1, 2, … both parameters are decay^(n−1) times their settings:
 //!
 //! ```text
 //! ε_n = ε decay^(n−1),   T_n = temperature · |J|/K · decay^(n−1)
 //! ```
 //!
-//! with J the planned cost and K the number of periods. So a temperature is a fraction of the average cost of a period, whatever the unit of
-//! the cost: where the quadratic model of Q holds, dithering costs ½ dᵤ · temperature · |J| in an episode.
+//! with J the planned cost and K the number of periods. A temperature is therefore a fraction of the average cost of a period, in any unit
+//! of the cost. Where the quadratic model of Q holds, dithering costs ½ dᵤ · temperature · |J| in an episode.
 
 use super::clock::{Clock, ClockedCost, ClockedDynamics};
 use super::settings::{DitherSettings, Settings, Time};
-use crate::explore::{Exploration, MeanModel, Widened};
+use crate::explore::{AugmentedCost, Exploration, MeanModel};
 use crate::linalg::{Blocks, Cholesky};
 use crate::model::StatisticalModel;
 use crate::plan::{Ilqr, Plan, Problem, Start, Transcription};
 use crate::random::Stream;
 use crate::simulate::{Integrator, Policy};
 use crate::system::Task;
-use crate::track::{Dither, Dithered, Periods};
+use crate::track::{Dither, Dithered, FallbackSettings, Periods, rate_limited};
 use std::sync::Arc;
 
-/// What dithering is made from.
+/// Inputs from which the dithering of an episode is created.
 pub(super) struct Dithering<'a> {
     pub(super) task: &'a Task,
     pub(super) settings: &'a Settings,
     pub(super) episode: usize,
-    /// The model that the plan was made on.
+    /// Model on which the plan was made.
     pub(super) model: &'a Arc<dyn StatisticalModel>,
-    /// How large controls are (root mean square, less the safe control) in what was measured.
+    /// Root mean square of each measured control, minus the safe control.
     pub(super) control_size: &'a [f64],
     pub(super) stream: Stream,
 }
 
 impl Dithering<'_> {
-    /// `policy`, which follows `plan` on the mean model, dithered if the settings explore that way.
+    /// Returns `policy`, which follows `plan` on the mean model, with dithering if the settings select it.
     pub(super) fn apply(&self, policy: Box<dyn Policy + Send>, plan: &Plan) -> Box<dyn Policy + Send> {
         let dither = match self.settings.explore {
             Exploration::EpsilonGreedy => Some(self.epsilon_greedy()),
@@ -44,7 +44,10 @@ impl Dithering<'_> {
         };
         let Some(dither) = dither else { return policy };
         let bounds = self.task.control_bounds.clone();
-        Box::new(Dithered::new(policy, dither, self.periods(plan), bounds, self.stream))
+        let dithered = Box::new(Dithered::new(policy, dither, self.periods(plan), bounds, self.stream));
+        let samples = &plan.times[..plan.times.len() - 1];
+        let samples = (self.settings.time == Time::Discrete).then_some(samples);
+        rate_limited(dithered, &FallbackSettings::of(self.task), samples)
     }
 
     fn periods(&self, plan: &Plan) -> Periods {
@@ -54,14 +57,14 @@ impl Dithering<'_> {
         }
     }
 
-    /// How much of the dithering is left in this episode.
+    /// Returns the decay factor of this episode.
     fn decayed(&self) -> f64 {
         let DitherSettings { decay, .. } = self.settings.dither;
         let n = i32::try_from(self.episode.saturating_sub(1)).unwrap_or(i32::MAX);
         decay.powi(n)
     }
 
-    /// Uniform between the limits; where there is none, about the safe control and with the root mean square of the measured controls.
+    /// Uniform draws between the limits. Without limits: centred at the safe control, with the root mean square of the measured controls.
     fn epsilon_greedy(&self) -> Dither {
         let mut range = self.task.control_bounds.clone();
         for (r, (safe, size)) in self.task.safe_control.iter().zip(self.control_size).enumerate() {
@@ -76,7 +79,7 @@ impl Dithering<'_> {
         Dither::EpsilonGreedy { probability: self.settings.dither.epsilon * self.decayed(), range }
     }
 
-    /// Q_uu of each interval on the mean model.
+    /// Computes Q_uu of each interval on the mean model.
     fn curvature(&self, plan: &Plan) -> Option<Blocks> {
         let transcription = Transcription::single(match self.settings.time {
             Time::Continuous => self.settings.plan.integrator.into(),
@@ -87,6 +90,7 @@ impl Dithering<'_> {
             initial_state: plan.states.at(0),
             times: &plan.times,
             control_bounds: &self.task.control_bounds,
+            rate_limit: None,
             state_bounds: None,
             transcription,
         };
@@ -95,17 +99,18 @@ impl Dithering<'_> {
         if self.model.dims() == self.task.dims() {
             return Ilqr::default().curvature(&mut mean, &problem, start.guess()).ok();
         }
-        // Holds of different lengths: the model knows them, the planner has a clock.
+        // Holds of unequal length: τ is a control of the model, and the time is a state of the planner.
         let clock = Clock::new(&plan.times, plan.controls.size());
         let start = clock.start(&Start { controls: clock.with(&plan.controls, |_| 0.0), ..start });
-        let cost = ClockedCost::new(clock.clone(), Arc::new(Widened::new(self.task.cost.clone(), 1, 0.0)));
+        let cost =
+            ClockedCost::new(clock.clone(), Arc::new(AugmentedCost::new(self.task.cost.clone(), 1, 0.0)));
         let problem =
             Problem { cost: &cost, initial_state: &clock.initial_state(plan.states.at(0)), ..problem };
         let mut mean = ClockedDynamics::new(clock, Box::new(mean));
         Ilqr::default().curvature(&mut mean, &problem, start.guess()).ok()
     }
 
-    /// None if the plan has no curvature: then there is nothing to draw from.
+    /// Normal draws with covariance T Q_uu⁻¹. `None` if the curvature of the plan is not available.
     fn boltzmann(&self, plan: &Plan) -> Option<Dither> {
         let curvature = self.curvature(plan)?;
         let horizon = plan.times[plan.times.len() - 1] - plan.times[0];
@@ -126,7 +131,7 @@ impl Dithering<'_> {
     }
 }
 
-/// Every number that dithering needs, checked.
+/// Checks every dithering parameter.
 pub(super) fn validate(settings: &DitherSettings) -> Result<(), (&'static str, f64, &'static str)> {
     let DitherSettings { epsilon, temperature, decay } = *settings;
     if !(0.0..=1.0).contains(&epsilon) {

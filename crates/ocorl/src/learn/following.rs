@@ -1,4 +1,4 @@
-//! The policy that follows a plan, by its settings.
+//! Creation of the policy that follows a plan, according to the settings.
 
 use super::settings::{TrackSettings, TrackerName};
 use crate::explore::MeanModel;
@@ -7,42 +7,48 @@ use crate::plan::Transcription;
 use crate::simulate::Policy;
 use crate::system::Task;
 use crate::track::{
-    Feedback, LadderSettings, MpcSettings, MpcSolver, Receding, Reference, ReplanSolver, Solver, mpc, replan,
+    FallbackSettings, Feedback, MpcSettings, MpcSolver, Receding, Reference, ReplanSolver, Solver, mpc,
+    rate_limited, replan,
 };
 use std::sync::Arc;
 
-/// Follows `reference` on the mean of `model`.
+/// Creates the policy that follows `reference` on the mean of `model`.
 pub(super) fn policy(
     task: &Task,
     track: &TrackSettings,
     model: &Arc<dyn StatisticalModel>,
     reference: Reference,
 ) -> Box<dyn Policy + Send> {
-    let ladder = LadderSettings::of(task);
+    let fallback = &FallbackSettings::of(task);
     let dynamics = Box::new(MeanModel::new(model.clone()));
     match track.policy {
-        TrackerName::Feedback => Box::new(Feedback::new(reference, ladder)),
-        TrackerName::Mpc => between(mpc(reference, dynamics, mpc_settings(task, track), ladder), track),
+        TrackerName::Feedback => rate_limited(Box::new(Feedback::new(reference, fallback)), fallback, None),
+        TrackerName::Mpc => between(mpc(reference, dynamics, mpc_settings(task, track), fallback), track),
         TrackerName::Replan => {
             let (cost, transcription) = (task.cost.clone(), Transcription::single(track.integrator.into()));
-            between(replan(reference, dynamics, cost, transcription, track.period, ladder), track)
+            between(replan(reference, dynamics, cost, transcription, track.period, fallback), track)
         }
     }
 }
 
-/// What solves at each period, alone: for whoever runs it in real time. None if nothing is solved.
+/// Creates the optimiser that the policy solves at each period, alone, for a real-time controller. `None` if the policy solves none.
 pub(super) fn solver(
     task: &Task,
     track: &TrackSettings,
     model: &Arc<dyn StatisticalModel>,
 ) -> Option<Box<dyn Solver>> {
     let (dynamics, bounds) = (Box::new(MeanModel::new(model.clone())), task.control_bounds.clone());
+    let limit = task.rate_limit.clone();
     match track.policy {
         TrackerName::Feedback => None,
-        TrackerName::Mpc => Some(Box::new(MpcSolver::new(dynamics, mpc_settings(task, track), bounds))),
+        TrackerName::Mpc => {
+            let solver = MpcSolver::new(dynamics, mpc_settings(task, track), bounds);
+            Some(Box::new(solver.with_rate_limit(limit)))
+        }
         TrackerName::Replan => {
             let transcription = Transcription::single(track.integrator.into());
-            Some(Box::new(ReplanSolver::new(dynamics, task.cost.clone(), transcription, bounds)))
+            let solver = ReplanSolver::new(dynamics, task.cost.clone(), transcription, bounds);
+            Some(Box::new(solver.with_rate_limit(limit)))
         }
     }
 }

@@ -1,98 +1,107 @@
-//! The learner: model, exploration, planner, tracker and selection in one loop. It never sees the plant.
+//! The learner: model, exploration, planner, tracker and selection behind two calls, [`Learner::propose`] and [`Learner::observe`]. It has
+//! no access to the plant; the [episode loop](super::EpisodeLoop) connects the two.
 
+use super::builder::{Both, LearnerBuilder, Parts, PlanContext};
+use super::checkpoint::PlanSource;
 use super::discrete::{self, Holds};
 use super::dithering::Dithering;
-use super::memory::Followed;
 use super::planning::{Grid, Planned, Planning};
-use super::settings::{NEEDS_WEIGHTS, Observed, Settings, SettingsError, Time, TrackSettings};
+use super::settings::{NEEDS_WEIGHTS, Settings, SettingsError, Time, TrackSettings};
 use super::timing::Timing;
 use super::{FirstControl, Setback, following, setback};
 use crate::event::{Event, Observer};
-use crate::explore::{Exploration, Imagined};
+use crate::explore::{Exploration, Explore, PlanningProblem};
 use crate::linalg::Blocks;
 use crate::measurements::Measurements;
 use crate::model::{Mean, ModelError, StatisticalModel};
 use crate::plan::Plan;
-use crate::plant::{Executed, Leg, Measured};
+use crate::plant::{MeasurementKind, Rollout, RolloutResult};
 use crate::random::Stream;
 use crate::select::{Schedule, Times, interior};
 use crate::simulate::{Law, Policy};
-use crate::states::Memory;
+use crate::states::StateDataset;
 use crate::system::{Task, TaskError};
-use crate::track::{Reference, Solver};
+use crate::track::{FallbackSettings, Reference, Solver, rate_limited};
 use std::sync::Arc;
 
-/// Why learning cannot begin.
+/// Reason for which a learner cannot be created or restored.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
-    /// The task is not sound.
+    /// The task is inconsistent.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// A setting cannot be used.
+    /// A setting is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// The model cannot be built.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// What was written down of a learner does not fit.
-    #[error("what was remembered of the learner cannot be used: {0}")]
-    Memory(&'static str),
+    /// A checkpoint does not fit the learner.
+    #[error("the learner cannot be restored from its checkpoint: {0}")]
+    Checkpoint(&'static str),
 }
 
-/// The next episode.
+/// The next episode: its rollouts, with their plans.
 pub struct Proposal {
-    /// Its number, from 0.
+    /// Number of the episode, counted from 0.
     pub episode: usize,
-    /// One run for each initial state.
-    pub legs: Vec<Leg>,
-    /// What each leg is to do; `None` if it only excites.
-    pub plans: Vec<Option<Intention>>,
+    /// One rollout for each initial state.
+    pub rollouts: Vec<Rollout>,
+    /// Plan of each rollout; `None` for a rollout that applies the excitation control.
+    pub plans: Vec<Option<PlannedRollout>>,
 }
 
-/// What a leg is to do, and what is hoped of it.
+/// Plan of a rollout, with its predicted cost and measurement times.
 #[derive(Clone, Debug)]
-pub struct Intention {
-    /// x̃ and ũ with gains, without hallucinated controls.
+pub struct PlannedRollout {
+    /// Planned states x̃ and controls ũ with gains, without hallucinated controls.
     pub plan: Plan,
-    /// What the plan costs in the imagination it was made for.
+    /// Cost of the plan on the planning problem for which it was made.
     pub planned_cost: f64,
-    /// What the best plan on the mean model costs there.
-    pub mean_cost: f64,
-    /// dx̃/dt at the beginning and at the end of each interval of the plan.
+    /// Cost of the best plan on the mean model; `None` if no plan was found and the previous one is followed again.
+    pub mean_cost: Option<f64>,
+    /// Derivatives dx̃/dt at the start and at the end of each interval of the plan.
     pub slopes: Blocks,
     /// Measurement times as far as they are known in advance.
     pub measurement_times: Vec<f64>,
 }
 
 impl Proposal {
-    /// Mean over the legs of what is planned; `None` if one has no plan.
+    /// Returns the mean planned cost over the rollouts; `None` if a rollout has no plan.
     pub fn planned_cost(&self) -> Option<f64> {
-        self.mean_over_legs(|i| i.planned_cost)
+        self.mean_over_rollouts(|i| Some(i.planned_cost))
     }
 
-    /// The same for the plans on the mean model.
+    /// Returns the mean over the rollouts of the cost of the best plan on the mean model; `None` if a rollout has no such plan.
     pub fn mean_cost(&self) -> Option<f64> {
-        self.mean_over_legs(|i| i.mean_cost)
+        self.mean_over_rollouts(|i| i.mean_cost)
     }
 
-    fn mean_over_legs(&self, of: impl Fn(&Intention) -> f64) -> Option<f64> {
-        let each: Option<Vec<f64>> = self.plans.iter().map(|p| p.as_ref().map(&of)).collect();
+    fn mean_over_rollouts(&self, of: impl Fn(&PlannedRollout) -> Option<f64>) -> Option<f64> {
+        let each: Option<Vec<f64>> = self.plans.iter().map(|p| p.as_ref().and_then(&of)).collect();
         each.map(|v| v.iter().sum::<f64>() / v.len() as f64)
     }
 }
 
-/// Learns one task by proposing episodes and observing what they gave.
+/// Learns one task by proposing episodes and observing their results.
 ///
-/// Pure and deterministic: the same task, settings, stream and observations give the same proposals, at any number of threads. Nothing in it
-/// can reach the plant.
+/// Pure and deterministic: the same task, settings, stream and observations give the same proposals at any number of threads. The learner
+/// has no access to the plant: an [`EpisodeLoop`](super::EpisodeLoop) runs its proposals.
 ///
-/// ```text
-/// while learner.episode() < settings.episodes {
-///     let mut proposal = learner.propose(&mut observer);                               // πₙ, Sₙ
-///     let executed = proposal.legs.iter_mut().map(|leg| plant.run(leg)).collect();      // Dₙ ← Sim(πₙ, Sₙ)
-///     learner.observe(&executed, &mut observer);                                        // μₙ, σₙ, βₙ ← D₁:ₙ
+/// ```
+/// use ocorl::prelude::*;
+///
+/// let pendulum = Benchmark::find("pendulum")?;
+/// let mut plant = SimulatedPlant::new(pendulum.task.clone(), pendulum.dynamics(), Stream::root(0));
+/// let mut learner = Learner::builder(pendulum.task.clone()).build()?;
+/// while learner.episode() < 2 {
+///     let mut proposal = learner.propose(&mut ()); // πₙ, Sₙ
+///     let results: Vec<_> = proposal.rollouts.iter_mut().map(|rollout| plant.run(rollout)).collect(); // Dₙ ← Sim(πₙ, Sₙ)
+///     learner.observe(&results, &mut ()); // μₙ, σₙ, βₙ ← D₁:ₙ
 /// }
+/// assert_eq!(learner.data().len(), 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Learner {
     task: Task,
@@ -102,20 +111,27 @@ pub struct Learner {
     pub(super) starts: Vec<Vec<f64>>,
     pub(super) model: Arc<dyn StatisticalModel>,
     pub(super) data: Measurements,
-    pub(super) states: Memory,
+    pub(super) states: StateDataset,
     pub(super) episode: usize,
-    /// The last plan from each start, hallucinated controls included.
+    /// Last plan from each initial state, hallucinated controls included.
     pub(super) last: Vec<Option<Plan>>,
-    /// What each leg of the last proposal follows; none before the first.
-    pub(super) followed: Option<Vec<Followed>>,
-    /// What is known of runs that ended early, for each start.
+    /// Source of the control of each rollout of the last proposal; `None` before the first.
+    pub(super) followed: Option<Vec<PlanSource>>,
+    /// Early terminations for each initial state.
     pub(super) setbacks: Vec<Option<Setback>>,
-    /// Whether the model is as its last training left it.
+    /// Whether the model is unchanged since its last training.
     pub(super) fresh: bool,
+    explore: Arc<dyn Explore>,
+    parts: Parts,
 }
 
 impl Learner {
-    /// Knows nothing yet but the task. `first` is the control of episode 0.
+    /// Returns a builder that accepts the caller's own model, exploration, schedule, policy and observer.
+    pub fn builder(task: Task) -> LearnerBuilder {
+        LearnerBuilder::new(task)
+    }
+
+    /// Creates a learner without data. `first` is the control of episode 0.
     pub fn new(
         task: Task,
         first: FirstControl,
@@ -125,7 +141,7 @@ impl Learner {
         Learner::with_prior(task, first, settings, stream, Mean::Zero)
     }
 
-    /// The same with what is believed of f before any measurement. In discrete time, where f is not what is learned, it has no part.
+    /// Creates a learner without data, with a prior mean for f. In discrete time, where the model is not of f, the prior mean is not used.
     pub fn with_prior(
         task: Task,
         first: FirstControl,
@@ -139,17 +155,34 @@ impl Learner {
         Learner::with_model(task, first, settings, stream, model)
     }
 
-    /// The same with a model of one's own, of the dimensions that [`Settings::model_dims`] says.
+    /// Creates a learner with the caller's own model, of the dimensions of [`Settings::model_dims`].
     pub fn with_model(
-        mut task: Task,
+        task: Task,
         first: FirstControl,
         settings: Settings,
         stream: Stream,
         model: Box<dyn StatisticalModel>,
     ) -> Result<Self, LearnError> {
+        Learner::assemble(task, first, settings, stream, model, Parts::default())
+    }
+
+    pub(super) fn assemble(
+        mut task: Task,
+        first: FirstControl,
+        settings: Settings,
+        stream: Stream,
+        model: Box<dyn StatisticalModel>,
+        parts: Parts,
+    ) -> Result<Self, LearnError> {
         task.validate()?;
         settings.validate(&task)?;
-        if settings.explore == Exploration::WeightSpace && model.weight_space().is_none() {
+        if model.dims() != settings.model_dims(&task) {
+            let value = format!("{:?}", model.dims());
+            let need = "they must be those of the task, in discrete time with one more control";
+            return Err(ModelError::Setting { what: "dimensions", value, need }.into());
+        }
+        let weights = parts.explore.is_none() && settings.explore == Exploration::WeightSpace;
+        if weights && model.weight_space().is_none() {
             let (path, value) = ("explore", settings.explore.name().into());
             return Err(SettingsError { path, value, need: NEEDS_WEIGHTS }.into());
         }
@@ -157,12 +190,12 @@ impl Learner {
             [] => vec![task.initial_state.clone()],
             given => given.to_vec(),
         };
-        if settings.measured == Observed::States {
+        if settings.measured == MeasurementKind::States {
             task.noise_std = settings.derivative_noise(&task);
         }
         let (last, setbacks) = (vec![None; starts.len()], vec![None; starts.len()]);
-        let data = Measurements::new(settings.model_dims(&task));
-        let states = Memory::new(&task, settings.states.clone());
+        let (data, explore) = (Measurements::new(settings.model_dims(&task)), parts.explore(&settings));
+        let states = StateDataset::new(&task, settings.states.clone());
         Ok(Learner {
             task,
             settings,
@@ -177,58 +210,81 @@ impl Learner {
             followed: None,
             setbacks,
             fresh: true,
+            explore,
+            parts,
         })
     }
 
-    /// What is wanted.
+    /// Returns the task.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// Number of the next episode.
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the number of the next episode.
     pub fn episode(&self) -> usize {
         self.episode
     }
 
-    /// What is believed of f now; in discrete time of g(x, u, τ), τ being the last control.
+    /// Returns the current model of f; in discrete time of g(x, u, τ), with τ as the last control.
     pub fn model(&self) -> &Arc<dyn StatisticalModel> {
         &self.model
     }
 
-    /// All that was learned from, with the dimensions of the model.
+    /// Returns all measurements from which the model has learned, with the dimensions of the model.
     pub fn data(&self) -> &Measurements {
         &self.data
     }
 
-    /// The next episode: a law and a schedule for each initial state.
+    /// Proposes the next episode: a policy and a schedule for each initial state.
     pub fn propose(&mut self, observer: &mut dyn Observer) -> Proposal {
+        self.with_observers(observer, Learner::propose_to)
+    }
+
+    /// Runs `act` with an observer that forwards each event to the learner's own observer, if it has one, and to `observer`.
+    fn with_observers<R>(
+        &mut self,
+        observer: &mut dyn Observer,
+        act: impl FnOnce(&mut Self, &mut dyn Observer) -> R,
+    ) -> R {
+        let Some(mut own) = self.parts.observer.take() else { return act(self, observer) };
+        let result = act(self, &mut Both(own.as_mut(), observer));
+        self.parts.observer = Some(own);
+        result
+    }
+
+    fn propose_to(&mut self, observer: &mut dyn Observer) -> Proposal {
         let episode = self.episode;
         observer.observe(&Event::EpisodeBegan { episode, measurements: self.data.len() });
         let followed = (0..self.starts.len()).map(|start| {
-            if self.data.is_empty() { Followed::Excitation } else { self.plan(start, observer) }
+            if self.data.is_empty() { PlanSource::Excitation } else { self.plan(start, observer) }
         });
         self.followed = Some(followed.collect());
         observer.observe(&Event::Proposed { episode });
         self.proposal()
     }
 
-    /// The last proposal once more, with fresh legs.
+    /// Returns the last proposal again, with new rollouts.
     pub fn proposal(&self) -> Proposal {
         let followed = self.followed.as_deref().unwrap_or_default();
         let each = followed.iter().enumerate().map(|(start, followed)| match (followed, &self.last[start]) {
-            (Followed::Plan { mean_cost }, Some(plan)) => self.follow(start, plan.clone(), *mean_cost),
+            (PlanSource::Plan { mean_cost }, Some(plan)) => self.follow(start, plan.clone(), *mean_cost),
             _ => (self.excite(start), None),
         });
-        let (legs, plans) = each.unzip();
-        Proposal { episode: self.episode, legs, plans }
+        let (rollouts, plans) = each.unzip();
+        Proposal { episode: self.episode, rollouts, plans }
     }
 
-    /// A leg of episode 0, or of an episode that could not be planned.
-    fn excite(&self, start: usize) -> Leg {
+    /// Creates a rollout of episode 0, or of an episode without a plan.
+    fn excite(&self, start: usize) -> Rollout {
         let set_back = self.setbacks[start];
         let mut scale = self.settings.excitation.scale * set_back.map_or(1.0, |s| s.damping());
         if !self.data.is_empty() {
-            // The same control once more would show nothing new.
+            // Repeating the same control would give no new information.
             scale *= self.stream.child("excitation").index(self.episode).index(start).rng().uniform(0.5, 1.5);
         }
         let (first, safe) = (self.first.clone(), self.task.safe_control.clone());
@@ -242,7 +298,7 @@ impl Learner {
         });
         if let Some(holds) = self.holds() {
             let (policy, schedule) = holds.sample(&self.task, law);
-            return self.leg(start, policy, schedule);
+            return self.rollout(start, policy, schedule);
         }
         let count = self.settings.measurements;
         let mut times = interior(self.task.horizon, count - setback::early(set_back, count));
@@ -251,49 +307,47 @@ impl Learner {
             let parts = self.settings.measurements + 1;
             times = (0..parts).map(|i| self.task.horizon * i as f64 / parts as f64).collect();
         }
-        self.leg(start, Box::new(law), Box::new(Times::new(times)))
+        let policy = rate_limited(Box::new(law), &FallbackSettings::of(&self.task), None);
+        self.rollout(start, policy, Box::new(Times::new(times)))
     }
 
-    fn leg(&self, start: usize, policy: Box<dyn Policy + Send>, schedule: Box<dyn Schedule>) -> Leg {
+    fn rollout(&self, start: usize, policy: Box<dyn Policy + Send>, schedule: Box<dyn Schedule>) -> Rollout {
         let initial_state = self.starts[start].clone();
-        let quantity = match (self.settings.time, self.settings.measured) {
-            (Time::Continuous, Observed::Derivatives) => Measured::Derivatives,
-            (Time::Continuous, Observed::States) => Measured::States,
-            (Time::Discrete, _) => Measured::Transitions,
-        };
-        Leg { episode: self.episode, start, initial_state, policy, schedule, quantity }
+        let quantity = self.settings.measurement_kind();
+        Rollout { episode: self.episode, start, initial_state, policy, schedule, quantity }
     }
 
-    /// The holds of the next episode, in discrete time.
+    /// Returns the holds of the next episode; `None` in continuous time.
     fn holds(&self) -> Option<Holds> {
         Holds::of(&self.task, &self.settings, self.episode)
     }
 
-    /// The model as a function of (x, u), as the next episode is planned with it.
+    /// Returns the model as a function of (x, u), as used to plan the next episode.
     fn view(&self) -> Arc<dyn StatisticalModel> {
         self.holds().map_or_else(|| self.model.clone(), |holds| holds.view(&self.model))
     }
 
-    /// What is imagined for the next episode from a start: what the settings say, or after a run that ended early the model near its data.
-    fn imagined(&self, model: &Arc<dyn StatisticalModel>, start: usize) -> Imagined {
+    /// Returns the planning problem of the next episode from an initial state: that of the settings, or after an early termination one that
+    /// keeps the plan near the data.
+    fn planning_problem(&self, model: &Arc<dyn StatisticalModel>, start: usize) -> PlanningProblem {
         if let Some(set_back) = self.setbacks[start] {
-            return Imagined::near_data(model, &self.planned_task(), set_back.weight);
+            return PlanningProblem::near_data(model, &self.planned_task(), set_back.weight);
         }
         let stream = self.stream.child("plan").index(self.episode).child("sample");
-        self.settings.explore.imagine(model, &self.planned_task(), self.settings.bonus_weight, stream)
+        self.explore.planning_problem(model, &self.planned_task(), stream)
     }
 
-    /// The task as the next episode is planned.
+    /// Returns the task as used to plan the next episode.
     fn planned_task(&self) -> Task {
         self.holds().and_then(|holds| holds.task(&self.task)).unwrap_or_else(|| self.task.clone())
     }
 
-    /// Plans a leg. If no plan is found the last one is followed again, if it completed, or the system is excited.
-    fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> Followed {
+    /// Plans a rollout. If no plan is found, the previous one is followed again if it completed; otherwise the system is excited.
+    fn plan(&mut self, start: usize, observer: &mut dyn Observer) -> PlanSource {
         let (episode, model) = (self.episode, self.view());
         let stream = self.stream.child("plan").index(episode);
         let task = self.planned_task();
-        let mean = Exploration::Mean.imagine(&model, &task, 0.0, stream);
+        let mean = Exploration::Mean.planning_problem(&model, &task, 0.0, stream);
         let settings = &self.settings.plan;
         let planning = Planning {
             task: &task,
@@ -304,19 +358,19 @@ impl Learner {
             stream: stream.child("starts").index(start),
         };
         let last = self.last[start].as_ref();
-        let mut explore = self.settings.explore;
+        let mut on_the_mean = self.explore.plans_on_the_mean();
         let mut set_back = self.setbacks[start];
         if let Some(set_back) = &mut set_back {
             let Setback { failures, reached, .. } = *set_back;
             observer.observe(&Event::SetBack { episode, start, failures, reached });
-            explore = Exploration::Bonus;
-            if let Ok(Planned { plan, .. }) = planning.solve(Exploration::Mean, &mean, &mean, last) {
+            on_the_mean = false;
+            if let Ok(Planned { plan, .. }) = planning.solve(true, &mean, &mean, last) {
                 set_back.weight = set_back.penalty_weight(model.as_ref(), &task, &plan);
             }
         }
         self.setbacks[start] = set_back;
-        let imagined = self.imagined(&model, start);
-        match planning.solve(explore, &imagined, &mean, last) {
+        let exploration = self.planning_problem(&model, start);
+        match planning.solve(on_the_mean, &exploration, &mean, last) {
             Ok(Planned { plan, mean_cost, iterations }) => {
                 let (planned_cost, outcome) = (plan.cost, plan.outcome);
                 observer.observe(&Event::Planned {
@@ -328,29 +382,30 @@ impl Learner {
                     iterations,
                 });
                 self.last[start] = Some(plan);
-                Followed::Plan { mean_cost }
+                PlanSource::Plan { mean_cost: Some(mean_cost) }
             }
             Err(error) => {
-                let fits = |p: &Plan| p.controls.size() == imagined.bounds.dim();
+                let fits = |p: &Plan| p.controls.size() == exploration.bounds.dim();
                 let last = set_back.is_none() && self.last[start].as_ref().is_some_and(fits);
                 let instead = if last { "the last plan" } else { "the control of the first episode" };
                 let reason = error.to_string();
                 observer.observe(&Event::NotPlanned { episode, start, reason: &reason, instead });
-                if last { Followed::Plan { mean_cost: f64::NAN } } else { Followed::Excitation }
+                if last { PlanSource::Plan { mean_cost: None } } else { PlanSource::Excitation }
             }
         }
     }
 
-    /// What solves at each period while a plan is followed, with at most so many iterations, for whoever runs it in real time. None if
-    /// nothing is solved, or nothing is known yet.
+    /// Creates the optimiser that the policy solves at each period, with at most `max_iterations` iterations, for a real-time controller.
+    /// `None` if the policy solves none, or before the first training.
     pub fn solver(&self, max_iterations: usize) -> Option<Box<dyn Solver>> {
-        let known = !self.data.is_empty() && self.settings.time == Time::Continuous;
+        let built_in = self.parts.policy.is_none() && self.settings.time == Time::Continuous;
+        let known = !self.data.is_empty() && built_in;
         let max_iterations = max_iterations.clamp(1, self.settings.track.max_iterations);
         let track = TrackSettings { max_iterations, ..self.settings.track.clone() };
         if known { following::solver(&self.task, &track, &self.model) } else { None }
     }
 
-    /// Root mean square of each measured control, less the safe one.
+    /// Returns the root mean square of each measured control minus the safe control.
     fn control_size(&self, task: &Task) -> Vec<f64> {
         let (dims, points) = (task.dims(), self.data.points());
         let square = |i: usize, r: usize| {
@@ -361,17 +416,30 @@ impl Learner {
         (0..dims.control).map(|r| ((0..points.len()).map(|i| square(i, r)).sum::<f64>() / n).sqrt()).collect()
     }
 
-    /// The leg from `start` that follows `plan`.
-    fn follow(&self, start: usize, plan: Plan, mean_cost: f64) -> (Leg, Option<Intention>) {
-        let imagined = &self.imagined(&self.view(), start);
+    /// Creates the rollout from initial state number `start` that follows `plan`.
+    fn follow(&self, start: usize, plan: Plan, mean_cost: Option<f64>) -> (Rollout, Option<PlannedRollout>) {
+        let exploration = &self.planning_problem(&self.view(), start);
         let (planned_cost, controls) = (plan.cost, self.task.controls.len());
-        let full = Reference::new(plan, imagined.dynamics().as_mut(), &self.task.angles);
+        let full = Reference::new(plan, exploration.dynamics().as_mut(), &self.task.angles);
         let reference = full.clone().with_controls(controls);
         let (policy, schedule) = match self.settings.time {
             Time::Discrete => discrete::follow(&self.task, reference.clone()),
             Time::Continuous => {
-                let policy =
-                    || following::policy(&self.task, &self.settings.track, &self.model, reference.clone());
+                let context = PlanContext {
+                    episode: self.episode,
+                    task: &self.task,
+                    model: &self.model,
+                    data: &self.data,
+                    initial_state: &self.starts[start],
+                    measurements: self.settings.measurements,
+                    reference: &reference,
+                };
+                let policy = || match &self.parts.policy {
+                    Some(make) => make(&context),
+                    None => {
+                        following::policy(&self.task, &self.settings.track, &self.model, reference.clone())
+                    }
+                };
                 let timing = Timing {
                     task: &self.task,
                     settings: &self.settings,
@@ -381,7 +449,10 @@ impl Learner {
                     initial_state: &self.starts[start],
                     set_back: self.setbacks[start],
                 };
-                let schedule = timing.schedule(full, imagined, policy);
+                let schedule = match &self.parts.schedule {
+                    Some(make) => make(&context),
+                    None => timing.schedule(full, exploration, policy),
+                };
                 (policy(), schedule)
             }
         };
@@ -394,46 +465,54 @@ impl Learner {
             stream: self.stream.child("dither").index(self.episode).index(start),
         }
         .apply(policy, &reference.plan);
-        let intention = Intention {
+        let intention = PlannedRollout {
             slopes: reference.slopes().clone(),
             plan: reference.plan,
             planned_cost,
             mean_cost,
             measurement_times: schedule.known().to_vec(),
         };
-        (self.leg(start, policy, schedule), Some(intention))
+        (self.rollout(start, policy, schedule), Some(intention))
     }
 
-    /// Takes in what the legs of an episode gave, in their order, and learns from it. What cannot be learned from is told to the observer;
-    /// the next episode can be proposed in any case.
-    pub fn observe(&mut self, executed: &[Executed], observer: &mut dyn Observer) {
+    /// Learns from the results of an episode's rollouts, in their order. Data from which the model cannot learn are reported to the
+    /// observer; the next episode can be proposed in any case.
+    pub fn observe(&mut self, executed: &[RolloutResult], observer: &mut dyn Observer) {
+        self.with_observers(observer, |learner, observer| learner.observe_to(executed, observer));
+    }
+
+    fn observe_to(&mut self, executed: &[RolloutResult], observer: &mut dyn Observer) {
         let episode = self.episode;
         self.episode += 1;
         let mut new = Measurements::new(self.data.dims());
-        for (start, leg) in executed.iter().enumerate() {
-            let measurement_times: Vec<f64> = leg.readings.iter().map(|r| r.time).collect();
-            let (cost, outcome) = (leg.cost, &leg.outcome);
+        for (start, rollout) in executed.iter().enumerate() {
+            let measurement_times: Vec<f64> = rollout.readings.iter().map(|r| r.time).collect();
+            let (cost, outcome) = (rollout.cost, &rollout.outcome);
             observer.observe(&Event::Executed {
                 episode,
                 start,
                 cost,
                 outcome,
                 measurement_times: &measurement_times,
-                synchronizations: &leg.synchronizations,
+                synchronizations: &rollout.synchronizations,
             });
-            self.setbacks[start] = Setback::after(self.setbacks[start], leg, self.task.horizon);
-            for (r, derivative) in leg.readings.iter().filter_map(|r| Some((r, r.derivative.as_ref()?))) {
+            self.setbacks[start] = Setback::after(self.setbacks[start], rollout, self.task.horizon);
+            for (r, derivative) in rollout.readings.iter().filter_map(|r| Some((r, r.derivative.as_ref()?))) {
                 if let Err(error) = new.push(r.time, &r.state, &r.inputs(), derivative, &self.task.noise_std)
                 {
                     observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });
                 }
             }
-            let estimated = self.states.take(&self.starts[start], leg);
-            if let Err(error) = estimated.and_then(|estimated| new.append(&estimated)) {
+            let estimated = self.states.take(&self.starts[start], rollout);
+            // In discrete time the empty estimate has other dimensions than the data.
+            let append = |estimated: Measurements| {
+                if estimated.is_empty() { Ok(()) } else { new.append(&estimated) }
+            };
+            if let Err(error) = estimated.and_then(append) {
                 observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });
             }
         }
-        if new.is_empty() && !self.states.has_news() {
+        if new.is_empty() && !self.states.has_new_records() {
             let reason = "nothing was measured";
             observer.observe(&Event::NotUpdated { episode, reason });
             return;
@@ -444,7 +523,7 @@ impl Learner {
         }
     }
 
-    /// Learns from measurements that no episode gave: old logs, another's data. They are the `number`-th of that kind.
+    /// Learns from measurements of other origin, such as old logs; `number` counts these imports and selects the random stream.
     pub fn import(
         &mut self,
         new: &Measurements,
@@ -452,7 +531,9 @@ impl Learner {
         observer: &mut dyn Observer,
     ) -> Result<(), ModelError> {
         let stream = self.stream.child("import").index(number);
-        self.learn(new, self.episode, stream, observer)
+        self.with_observers(observer, |learner, observer| {
+            learner.learn(new, learner.episode, stream, observer)
+        })
     }
 
     /// Conditions the model on `new` and trains it.
@@ -464,7 +545,7 @@ impl Learner {
         observer: &mut dyn Observer,
     ) -> Result<(), ModelError> {
         let mut model = self.model.fork();
-        let trained = if self.states.is_used() {
+        let trained = if self.states.has_records() {
             let (data, report) = self.states.learn(model.as_mut(), new, stream)?;
             self.data = data;
             observer.observe(&Event::Updated { episode, measurements: self.data.len() });
@@ -473,7 +554,7 @@ impl Learner {
             model.update(new)?;
             self.data.append(new)?;
             observer.observe(&Event::Updated { episode, measurements: self.data.len() });
-            // Trained or not, the new measurements count.
+            // The new measurements count even if training fails.
             model.train(stream)
         };
         self.model = model.into();

@@ -1,80 +1,85 @@
-//! The plan of an episode: the best of several searches on the mean model, then on what exploration imagines.
+//! The plan of an episode: the best of several searches, first on the mean model, then on the planning problem of the exploration method.
 
 use super::clock::{Clock, ClockedCost, ClockedDynamics};
 use super::settings::PlanSettings;
 use super::weight_search::WeightSearch;
-use crate::explore::{Exploration, Imagined};
+use crate::explore::PlanningProblem;
 use crate::linalg::Blocks;
 use crate::plan::{
-    self, ForwardPass, Ilqr, Plan, PlanError, Problem, Start, Transcription, best_of, better, in_stages,
-    uniform_grid,
+    self, ForwardPass, Ilqr, Plan, PlanError, Problem, RateConstraint, Start, Transcription, best_of, better,
+    in_stages, uniform_grid,
 };
 use crate::random::Stream;
 use crate::system::{Dynamics, Task};
 
-/// What is planned for, and how.
+/// Inputs of the planning of an episode.
 pub(super) struct Planning<'a> {
     pub(super) task: &'a Task,
     pub(super) initial_state: &'a [f64],
     pub(super) settings: &'a PlanSettings,
     pub(super) grid: Grid,
-    /// How large controls are (root mean square, less the safe control) in what was measured.
+    /// Root mean square of each measured control, minus the safe control.
     pub(super) control_size: &'a [f64],
     pub(super) stream: Stream,
 }
 
-/// Where a plan is looked for.
+/// Time grids and transcription of a plan.
 pub(super) struct Grid {
-    /// Nodes of the plan.
+    /// Node times of the plan.
     pub(super) fine: Vec<f64>,
-    /// Nodes of the first searches, if those are not made on the plan's own.
+    /// Node times of the first searches; `None` if they use those of the plan.
     pub(super) coarse: Option<Vec<f64>>,
-    /// How an interval is integrated.
+    /// Numerical integration of an interval.
     pub(super) transcription: Transcription,
     /// Whether the last control of the task is the length of an interval.
     pub(super) clock: bool,
+    /// Whether the control changes at the nodes only (discrete time), so that a rate limit applies from node to node. Otherwise a
+    /// controller sets it every control period, the first time one period after the safe control.
+    pub(super) held: bool,
 }
 
 impl Grid {
-    /// As fine as the settings say, the first searches on a quarter of it.
+    /// Creates the fine grid of the settings, and a coarse one with a quarter of its intervals for the first searches.
     pub(super) fn continuous(task: &Task, settings: &PlanSettings) -> Self {
         Grid {
             fine: uniform_grid(task.horizon, settings.intervals),
             coarse: Some(uniform_grid(task.horizon, settings.intervals.div_ceil(COARSER))),
             transcription: Transcription::single(settings.integrator.into()),
             clock: false,
+            held: false,
         }
     }
 }
 
-/// A plan and what it was made for.
+/// A plan with the cost of its counterpart on the mean model.
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
-    /// On the imagined dynamics, hallucinated controls included.
+    /// Plan on the exploration problem, hallucinated controls included.
     pub(super) plan: Plan,
-    /// What the best plan on the mean model costs.
+    /// Cost of the best plan on the mean model.
     pub(super) mean_cost: f64,
-    /// Iterations of all searches.
+    /// Number of iterations of all searches.
     pub(super) iterations: usize,
 }
 
-/// A plan on a coarse grid is refined if it costs at most this much more than the best known: a coarse grid errs by less.
+/// A plan on a coarse grid is refined if its cost is at most this factor above the best known; the error of a coarse grid is smaller.
 const WORTH_REFINING: f64 = 1.05;
 
-/// Intervals of the fine grid to one of the coarse.
+/// Number of intervals of the fine grid for each interval of the coarse one.
 const COARSER: usize = 4;
 
 impl Planning<'_> {
-    /// Plans for `imagined`; `mean` is the problem on the mean model. `last` is what was planned before.
+    /// Plans for the problem `exploration`. `mean` is the problem on the mean model; with `on_the_mean` it is the only one. `last` is the
+    /// previous plan.
     ///
-    /// On the mean model: from the last plan on the fine grid, from other starts on a coarse one, in stages, of which the best is refined if it
-    /// could be better (without a coarse grid: on the fine one at once). Then for `imagined`: from the last plan again, and from the best on the
-    /// mean, so that a plan never costs more in the imagination than that one.
+    /// On the mean model, one search starts from the last plan on the fine grid. Others start on a coarse grid in stages, and their best is
+    /// refined if it can be better (without a coarse grid they use the fine one). For `exploration`, one search starts from the last plan
+    /// and one from the best mean plan, so that the result never costs more there than the mean plan.
     pub(super) fn solve(
         &self,
-        explore: Exploration,
-        imagined: &Imagined,
-        mean: &Imagined,
+        on_the_mean: bool,
+        exploration: &PlanningProblem,
+        mean: &PlanningProblem,
         last: Option<&Plan>,
     ) -> Result<Planned, PlanError> {
         let nu = self.task.controls.len();
@@ -82,7 +87,7 @@ impl Planning<'_> {
         let mut iterations = 0;
         let mut count = |plan: Result<Plan, PlanError>| plan.inspect(|p| iterations += p.trace.len());
         let warm = |last: &Plan, count: usize| {
-            // On other nodes only the controls can be taken over.
+            // On other nodes only the controls can be reused.
             let Start { controls, states } = if last.times == *fine {
                 Start { controls: last.controls.clone(), states: Some(last.states.clone()) }
             } else {
@@ -107,14 +112,14 @@ impl Planning<'_> {
                 best_so_far(known, refined)?
             }
         };
-        if explore.plans_on_the_mean() {
+        if on_the_mean {
             return Ok(Planned { mean_cost: best.cost, plan: best, iterations });
         }
-        let imagined = &imagined.clone().with_cost_rate(self.task, best.cost.abs() / self.task.horizon);
-        let extra = imagined.hallucinated_controls();
-        if let Some(counts) = imagined.weights() {
+        let exploration = &exploration.clone().with_cost_rate(self.task, best.cost.abs() / self.task.horizon);
+        let extra = exploration.hallucinated_controls();
+        if let Some(counts) = exploration.weights() {
             let again = last.filter(|p| p.controls.size() == nu + extra);
-            let search = WeightSearch { planning: self, imagined, mean, counts };
+            let search = WeightSearch { planning: self, exploration, mean, counts };
             let from_mean = Start { controls: best.controls.clone(), states: Some(best.states.clone()) };
             let mut plan =
                 search.solve(from_mean, vec![0.0; extra]).map(|(plan, n)| (plan, iterations + n))?;
@@ -127,21 +132,21 @@ impl Planning<'_> {
             return Ok(Planned { plan: plan.0, mean_cost: best.cost, iterations: plan.1 });
         }
         let again = last.filter(|p| p.controls.size() == nu + extra).map(|p| warm(p, nu + extra));
-        let from_last = again.map(|again| count(self.search(imagined, fine, &[again])));
+        let from_last = again.map(|again| count(self.search(exploration, fine, &[again])));
         let mean_cost = best.cost;
         let plan = match from_last {
             Some(Ok(plan)) if plan.cost <= mean_cost => plan,
             other => {
-                // With η = 0 the mean plan's states are a trajectory of the optimistic model as well.
-                let states = (extra > 0).then_some(best.states);
-                let from_mean = Start { controls: widen(&best.controls, extra), states };
-                best_so_far(other, count(self.search(imagined, fine, &[from_mean])))?
+                // With η = 0 the states of the mean plan are a trajectory of the optimistic model as well.
+                let states = (extra > 0).then_some(best.trajectory.states);
+                let from_mean = Start { controls: widen(&best.trajectory.controls, extra), states };
+                best_so_far(other, count(self.search(exploration, fine, &[from_mean])))?
             }
         };
         Ok(Planned { plan, mean_cost, iterations })
     }
 
-    /// Where the search begins without a plan: the safe control, and smooth random controls about as large as those seen so far.
+    /// Returns starts without a previous plan: the safe control, and smooth random controls of about the magnitude of those measured.
     fn starts(&self, intervals: usize) -> Vec<Start> {
         let safe = &self.task.safe_control;
         let mut starts = vec![Start::constant(safe, intervals)];
@@ -159,10 +164,10 @@ impl Planning<'_> {
         starts
     }
 
-    /// The best of the searches from `starts`.
+    /// Returns the best plan of the searches from `starts`.
     pub(super) fn search(
         &self,
-        imagined: &Imagined,
+        exploration: &PlanningProblem,
         times: &[f64],
         starts: &[Start],
     ) -> Result<Plan, PlanError> {
@@ -170,15 +175,15 @@ impl Planning<'_> {
             max_iterations: self.settings.max_iterations,
             gradient_tolerance: 1e-6,
             cost_tolerance: 1e-7,
-            // σ is costly at one point after the other; μ is not.
-            forward: if imagined.hallucinated_controls() > 0 {
+            // σ is costly at single points; μ is not.
+            forward: if exploration.hallucinated_controls() > 0 {
                 ForwardPass::Batch
             } else {
                 ForwardPass::Rollout
             },
             ..plan::Settings::default()
         };
-        self.pose(imagined, times, |dynamics, problem, clock| match clock {
+        self.pose(exploration, times, |dynamics, problem, clock| match clock {
             None => best_of(dynamics, problem, &search, starts),
             Some(clock) => {
                 let starts: Vec<Start> = starts.iter().map(|start| clock.start(start)).collect();
@@ -187,45 +192,50 @@ impl Planning<'_> {
         })
     }
 
-    /// dJ/du_k along a trajectory of what is imagined.
+    /// Computes dJ/du_k along a trajectory of the problem `exploration`.
     pub(super) fn gradient(
         &self,
-        imagined: &Imagined,
+        exploration: &PlanningProblem,
         times: &[f64],
         trajectory: &Start,
     ) -> Result<Blocks, PlanError> {
-        self.pose(imagined, times, |dynamics, problem, clock| {
+        self.pose(exploration, times, |dynamics, problem, clock| {
             let at = clock.map_or_else(|| trajectory.clone(), |clock| clock.start(trajectory));
             let (_, each) = Ilqr::default().gradient(dynamics().as_mut(), problem, at.guess())?;
             Ok(clock.map_or_else(|| each.clone(), |clock| clock.with(&each, |_| 0.0)))
         })
     }
 
-    /// What the planner is to solve; with a clock among the states where intervals differ in what they mean.
+    /// Builds the planner's problem and passes it to `act`; with the time as a state where the intervals are holds of unequal length.
     fn pose<R>(
         &self,
-        imagined: &Imagined,
+        exploration: &PlanningProblem,
         times: &[f64],
         act: impl FnOnce(&Make<'_>, &Problem<'_>, Option<&Clock>) -> R,
     ) -> R {
+        let rates = self.rates(exploration, times);
         let problem = Problem {
-            cost: imagined.cost.as_ref(),
+            cost: exploration.cost.as_ref(),
             initial_state: self.initial_state,
             times,
-            control_bounds: &imagined.bounds,
+            control_bounds: &exploration.bounds,
+            rate_limit: rates.as_ref().map(Rates::constraint),
             state_bounds: Some(&self.task.state_bounds),
             transcription: self.grid.transcription,
         };
         if !self.grid.clock {
-            return act(&|| imagined.dynamics(), &problem, None);
+            return act(&|| exploration.dynamics(), &problem, None);
         }
         let clock = Clock::new(times, self.task.controls.len() - 1);
-        let cost = ClockedCost::new(clock.clone(), imagined.cost.clone());
-        let make = || Box::new(ClockedDynamics::new(clock.clone(), imagined.dynamics())) as Box<dyn Dynamics>;
+        let cost = ClockedCost::new(clock.clone(), exploration.cost.clone());
+        let rates = self.rates(exploration, times).map(|rates| rates.without(self.task.controls.len() - 1));
+        let make =
+            || Box::new(ClockedDynamics::new(clock.clone(), exploration.dynamics())) as Box<dyn Dynamics>;
         let problem = Problem {
             cost: &cost,
             initial_state: &clock.initial_state(self.initial_state),
-            control_bounds: &clock.control_bounds(&imagined.bounds),
+            control_bounds: &clock.control_bounds(&exploration.bounds),
+            rate_limit: rates.as_ref().map(Rates::constraint),
             state_bounds: Some(&Clock::state_bounds(&self.task.state_bounds)),
             ..problem
         };
@@ -233,10 +243,41 @@ impl Planning<'_> {
     }
 }
 
-/// Makes dynamics, as often as they are needed.
+/// Rate limit of all controls of the planner; hallucinated controls have none.
+struct Rates {
+    max_rate: Vec<f64>,
+    before: Vec<f64>,
+    since: f64,
+}
+
+impl Rates {
+    fn constraint(&self) -> RateConstraint<'_> {
+        RateConstraint { max_rate: &self.max_rate, before: &self.before, since: self.since }
+    }
+
+    /// Removes the control at `position`.
+    fn without(mut self, position: usize) -> Self {
+        self.max_rate.remove(position);
+        self.before.remove(position);
+        self
+    }
+}
+
+impl Planning<'_> {
+    fn rates(&self, exploration: &PlanningProblem, times: &[f64]) -> Option<Rates> {
+        let limit = self.task.rate_limit.as_ref()?;
+        let (mut max_rate, mut before) = (limit.max_rate.clone(), self.task.safe_control.clone());
+        max_rate.resize(exploration.bounds.dim(), f64::INFINITY);
+        before.resize(exploration.bounds.dim(), 0.0);
+        let first = times[1] - times[0];
+        Some(Rates { max_rate, before, since: if self.grid.held { first } else { first.min(limit.period) } })
+    }
+}
+
+/// Function that creates a copy of the dynamics.
 type Make<'a> = dyn Fn() -> Box<dyn Dynamics> + Sync + 'a;
 
-/// The better of what there is, if there is anything yet, and what comes.
+/// Returns the better of the best plan so far, if there is one, and the next.
 fn best_so_far(
     known: Option<Result<Plan, PlanError>>,
     next: Result<Plan, PlanError>,
@@ -247,12 +288,12 @@ fn best_so_far(
     }
 }
 
-/// The first `count` of each control.
+/// Returns the first `count` components of each control.
 fn narrow(controls: &Blocks, count: usize) -> Blocks {
     Blocks::from_vec(controls.iter().flat_map(|u| &u[..count]).copied().collect(), count)
 }
 
-/// `extra` zeros after each control.
+/// Appends `extra` zeros to each control.
 fn widen(controls: &Blocks, extra: usize) -> Blocks {
     let mut out = Vec::with_capacity((controls.size() + extra) * controls.len());
     for u in controls.iter() {

@@ -1,44 +1,44 @@
-//! Runs that ended early, and what is planned after one.
+//! Planning after runs that ended early.
 //!
-//! A run that leaves its limits or diverges shows that the model is wrong where it matters. After k ≥ 1 such runs in a row from the same initial
-//! state the next proposal differs from the one that failed in three ways:
+//! A run that leaves its limits or diverges shows that the model is wrong in a relevant region. After k ≥ 1 such runs in sequence from the
+//! same initial state, the next proposal differs from the failed one in three respects:
 //!
-//! - It stays near what was measured: the plan is made on the mean model and minimises ∫ c + λₖ ‖σ/s‖ dt + c_T, with s the noise and
-//!   λₖ = 2ᵏ⁻¹ C/∫ ‖σ/s‖ dt along the best plan on the mean model, which costs C. The uncertainty along that plan is charged as much as the task
-//!   itself, and twice as much after each further failure.
-//! - Half of its measurements lie in the time that the last run reached, so that a second failure at the same time teaches something.
-//! - If no plan is found, the control of the first episode is applied at 2⁻ᵏ of its distance from the safe control. The plan that failed is
+//! - It stays near the data: the plan is made on the mean model and minimises ∫ c + λₖ ‖σ/s‖ dt + c_T, with s the noise and
+//!   λₖ = 2ᵏ⁻¹ C/∫ ‖σ/s‖ dt along the best plan on the mean model, which has cost C. The penalty of the uncertainty along that plan thus
+//!   equals the cost of the task, and doubles after each further failure.
+//! - Half of its measurements are before the time that the last run reached, so that a second failure at the same time gives information.
+//! - If no plan is found, the control of the first episode is applied at 2⁻ᵏ of its distance from the safe control. The failed plan is
 //!   never applied again.
 //!
-//! A run that completes ends this.
+//! A completed run resets k to zero.
 
 use crate::linalg::Points;
 use crate::model::{Posterior, Query, StatisticalModel};
 use crate::plan::Plan;
-use crate::plant::Executed;
+use crate::plant::RolloutResult;
 use crate::select::interior;
 use crate::simulate::Outcome;
 use crate::system::Task;
 use serde::{Deserialize, Serialize};
 
-/// Runs from one initial state that ended early, since the last that completed.
+/// Record of the runs from one initial state that ended early since the last completed one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setback {
-    /// k: how many in a row.
+    /// Number k of such runs in sequence.
     pub failures: usize,
-    /// The time of the last measurement in the last of them.
+    /// Time of the last measurement in the most recent of them.
     pub reached: f64,
-    /// λₖ of the plan that follows; zero until it is made.
+    /// Penalty weight λₖ of the plan that follows; zero until that plan is made.
     pub weight: f64,
 }
 
 impl Setback {
-    /// After a run over `horizon`: none if it completed. The time it reached is that of its last measurement, which is known on hardware as
-    /// well as in simulation; without a measurement it is taken as half of what was reached before.
-    pub(super) fn after(before: Option<Setback>, executed: &Executed, horizon: f64) -> Option<Setback> {
+    /// Updates the record after a run over `horizon`; `None` if it completed. The time reached is that of its last measurement, which is
+    /// available on hardware as well as in simulation. Without a measurement it is half of the time reached before.
+    pub(super) fn after(before: Option<Setback>, executed: &RolloutResult, horizon: f64) -> Option<Setback> {
         match &executed.outcome {
-            Outcome::Completed => return None,
+            Outcome::Completed | Outcome::NotReported => return None,
             Outcome::Cancelled { .. } => return before,
             _ => (),
         }
@@ -51,12 +51,12 @@ impl Setback {
         })
     }
 
-    /// 2⁻ᵏ
+    /// Returns the factor 2⁻ᵏ on the excitation.
     pub(super) fn damping(&self) -> f64 {
         0.5_f64.powi(i32::try_from(self.failures).unwrap_or(i32::MAX))
     }
 
-    /// λₖ, given the best plan on the mean model.
+    /// Computes λₖ from the best plan on the mean model.
     pub(super) fn penalty_weight(&self, model: &dyn StatisticalModel, task: &Task, mean: &Plan) -> f64 {
         let nodes: Vec<f64> = (0..mean.controls.len())
             .flat_map(|k| [mean.states.at(k), mean.controls.at(k)].concat())
@@ -76,12 +76,12 @@ impl Setback {
     }
 }
 
-/// How many of `count` measurements lie in the time that the last run reached.
+/// Returns how many of `count` measurements are before the time that the last run reached.
 pub(super) fn early(setback: Option<Setback>, count: usize) -> usize {
     setback.map_or(0, |_| count.div_ceil(2))
 }
 
-/// The times of those measurements.
+/// Returns the times of the measurements before the time that the last run reached.
 pub(super) fn early_times(setback: Option<Setback>, count: usize) -> Vec<f64> {
     setback.map_or(Vec::new(), |s| interior(s.reached, early(setback, count)))
 }

@@ -1,4 +1,4 @@
-//! How to learn: plain settings with a documented default for each.
+//! Settings of a learner: plain data with a documented default for each.
 
 use super::dithering;
 use crate::explore::Exploration;
@@ -8,70 +8,72 @@ use crate::model::{
     self, Confidence, Ensemble, EnsembleSettings, GaussianProcess, Lengthscales, Mean, ModelError, Noise,
     StatisticalModel, TrainingSettings,
 };
+use crate::plant::MeasurementKind;
 use crate::simulate::Integrator;
 use crate::states::StateSettings;
-use crate::system::{Benchmark, PaperSettings, Task};
+use crate::system::{KnownSystem, Task};
 use serde::{Deserialize, Serialize};
 
-/// How to learn one system.
+/// Settings of a learner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// N: episodes, the exploratory one included.
+    /// Number of episodes N, the exploratory one included.
     pub episodes: usize,
-    /// M: measurements an episode (and initial state).
+    /// Number of measurements M per episode and initial state.
     pub measurements: usize,
-    /// Where episodes begin, each with its own plan and its own M measurements; empty: the task's initial state.
+    /// Initial states of an episode, each with its own plan and its own M measurements; if empty, the task's initial state.
     pub initial_states: Vec<Vec<f64>>,
-    /// What to plan for.
+    /// Exploration method, which determines the planning problem.
     pub explore: Exploration,
-    /// λ of `bonus`: what one standard deviation of the noise is worth for a unit of time, in the unit of the cost.
+    /// Weight λ of `bonus`: value of one noise standard deviation of uncertainty per unit of time, in the unit of the cost.
     pub bonus_weight: f64,
-    /// When to measure.
+    /// Strategy that chooses the measurement times.
     pub strategy: Strategy,
-    /// Whether f is learned, or what a held control makes of the state. In discrete time `strategy` must be `equidistant` or
-    /// `equidistant-growing`; of `plan` only the numbers of starts and iterations count, `track` and `select` have no part.
+    /// Continuous time (the model is of f) or discrete time (the model is of the transitions under a held control). In discrete time
+    /// `strategy` must be `equidistant` or `equidistant-growing`; only the numbers of starts and iterations of `plan` apply, and `track`
+    /// and `select` are not used.
     #[serde(default)]
     pub time: Time,
-    /// What is measured.
+    /// Measured quantity: derivatives or states. Discrete time always measures transitions.
     #[serde(default)]
-    pub measured: Observed,
-    /// The first episode.
+    pub measured: MeasurementKind,
+    /// Control of the first episode.
     pub excitation: Excitation,
-    /// What f is taken to be.
+    /// Statistical model of f.
     pub model: ModelSettings,
-    /// How the open-loop problem is solved.
+    /// Solution of the open-loop planning problem.
     pub plan: PlanSettings,
-    /// Who follows the plan.
+    /// Policy that follows the plan.
     pub track: TrackSettings,
-    /// How measurement times are chosen.
+    /// Choice of the measurement times.
     pub select: SelectSettings,
-    /// Measured states, and what is made of them.
+    /// Estimation of derivatives from measured states.
     #[serde(default)]
     pub states: StateSettings,
     /// Random disturbances of the control.
     #[serde(default)]
     pub dither: DitherSettings,
-    /// Discrete time.
+    /// Holds in discrete time.
     #[serde(default)]
     pub discrete: DiscreteSettings,
 }
 
-/// How a horizon is cut into holds, with `time = "discrete"`.
+/// Division of the horizon into holds, with `time = "discrete"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiscreteSettings {
-    /// `equal`, `geometric`, or the times at which the M − 1 holds end, the last of them the horizon.
+    /// `equal`, `geometric`, or the times at which the M − 1 holds end, the last of which is the horizon.
     pub holds: HoldGrid,
 }
 
-/// How long holds are.
+/// Lengths of the holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected `equal`, `geometric` or a list of times")]
 pub enum HoldGrid {
-    /// By a rule, for any number of them.
+    /// A rule for any number of holds.
     Rule(HoldRule),
-    /// Until these times.
+    /// Explicit end times of the holds.
     Times(Vec<f64>),
 }
 
@@ -81,25 +83,26 @@ impl Default for HoldGrid {
     }
 }
 
-/// A rule for the lengths of holds.
+/// Rule for the lengths of the holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum HoldRule {
-    /// All the same.
+    /// All holds have the same length.
     Equal,
-    /// Each longer than the one before by the same factor, the last ten times the first: for tasks that are decided at their beginning.
+    /// Each hold is longer than the previous one by the same factor, the last ten times the first: for tasks with decisive first instants.
     Geometric,
 }
 
-/// How `epsilon-greedy` and `boltzmann` disturb the control, anew for each `track.period`; in discrete time for each hold.
+/// Disturbance of the control by `epsilon-greedy` and `boltzmann`, drawn for each `track.period`; in discrete time for each hold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DitherSettings {
-    /// ε of `epsilon-greedy`: probability that a period has a uniformly drawn control instead of the policy's.
+    /// ε of `epsilon-greedy`: probability that the control of a period is drawn uniformly instead of taken from the policy.
     pub epsilon: f64,
-    /// Temperature of `boltzmann`, as a fraction of the planned cost of a period; controls are drawn with probability ∝ exp(−Q/T).
+    /// Temperature T of `boltzmann`, as a fraction of the planned cost of a period; controls are drawn with probability ∝ exp(−Q/T).
     pub temperature: f64,
-    /// Factor on both from one episode to the next; 1: they stay.
+    /// Factor on ε and temperature from one episode to the next; 1 keeps them constant.
     pub decay: f64,
 }
 
@@ -109,34 +112,24 @@ impl Default for DitherSettings {
     }
 }
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum Observed {
-    /// ẋ, with the noise that the task states; in discrete time transitions.
-    #[default]
-    Derivatives,
-    /// x alone, with the noise that `states` states.
-    States,
-}
-
-/// When to measure.
+/// Strategy that chooses the measurement times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Strategy {
-    /// M times, spread evenly over the horizon.
+    /// M times, equally spaced over the horizon.
     Equidistant,
-    /// As many times as the episode's number: m_n = n.
+    /// As many equally spaced times as the number of the episode: m_n = n.
     EquidistantGrowing,
-    /// M times whose measurements tell the most together (greedy).
+    /// M times whose measurements have the greatest joint information gain (greedy).
     MaxDeterminant,
     /// M times that are far apart in the kernel's metric (greedy).
     MaxKernelDistance,
-    /// In each interval of length Δ_n one look at the state and one measurement where σ is largest, decided online.
+    /// One synchronisation of the state and one measurement where σ is largest in each interval of length Δ_n, chosen online.
     RecedingHorizon,
-    /// Where σ was largest on the executed trajectory: only in simulation.
+    /// M times at which σ was largest on the executed trajectory; available only in simulation.
     Oracle,
-    /// Whenever enough uncertainty has been passed through, decided online.
+    /// A measurement whenever the accumulated uncertainty exceeds a threshold, chosen online.
     UncertaintyTrigger,
 }
 
@@ -152,7 +145,7 @@ impl Strategy {
         Strategy::UncertaintyTrigger,
     ];
 
-    /// As typed on the command line.
+    /// Returns the name used on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Strategy::Equidistant => "equidistant",
@@ -166,19 +159,19 @@ impl Strategy {
     }
 }
 
-/// What is learned of a system.
+/// Time domain of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Time {
-    /// ẋ = f(x, u), from measured derivatives; the control may change at any time.
+    /// ẋ = f(x, u), learned from derivatives; the control may change at any time.
     #[default]
     Continuous,
-    /// x_{k+1} = h(x_k, u_k, τ), from transitions; the control changes where the system is sampled.
+    /// x_{k+1} = h(x_k, u_k, τ), learned from transitions; the control changes at the sampling times.
     Discrete,
 }
 
 impl Time {
-    /// As typed on the command line.
+    /// Returns the name used on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Time::Continuous => "continuous",
@@ -187,103 +180,107 @@ impl Time {
     }
 }
 
-/// The control of episode 0.
+/// Excitation control of episode 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excitation {
-    /// Factor on the system's own first control (its difference from the safe control).
+    /// Factor on the difference between the system's first control and the safe control.
     pub scale: f64,
 }
 
-/// What f is taken to be.
+/// Settings of the statistical model of f.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
-    /// Which kind of model. Of the settings below an ensemble takes `confidence` with `beta` and `level`, and those in `ensemble`; a
-    /// Gaussian process all but those.
+    /// Kind of the model. An ensemble uses `confidence` with `beta` and `level`, and the settings in `ensemble`; a Gaussian process uses
+    /// all settings except those in `ensemble`.
     #[serde(default)]
     pub kind: ModelKind,
     /// Covariance function: a name, or an expression such as `rbf + linear`.
     pub kernel: KernelExpression,
-    /// Whether outputs have lengthscales of their own.
+    /// Whether all outputs share their lengthscales.
     pub shared_lengthscales: bool,
-    /// Whether the noise is learned (a factor on what is stated).
+    /// Whether the noise is learned, as a factor on the stated standard deviation.
     pub learn_noise: bool,
-    /// How β is chosen.
+    /// Rule for the confidence scale β.
     pub confidence: ConfidenceName,
-    /// β of `constant`.
+    /// Value of β for `constant`.
     pub beta: f64,
-    /// δ of `information-gain`.
+    /// Failure probability δ of `information-gain`.
     pub delta: f64,
-    /// B of `information-gain`.
+    /// Bound B on the RKHS norm of f for `information-gain`.
     pub norm: f64,
-    /// Level of `calibrated`.
+    /// Coverage level of `calibrated`.
     pub level: f64,
-    /// Starts of training drawn from the prior.
+    /// Number of additional training starts, drawn from the hyper-prior.
     pub restarts: usize,
-    /// Evaluations of the likelihood for each start.
+    /// Maximum number of likelihood evaluations for each training start.
     pub max_evaluations: usize,
-    /// Beyond so many distinct inputs, inducing points take over.
+    /// Number of distinct inputs above which the model uses inducing points.
     pub exact_limit: usize,
-    /// The networks of kind `ensemble`.
+    /// Settings of the networks for kind `ensemble`.
     #[serde(default)]
     pub ensemble: EnsembleSettings,
 }
 
-/// A kind of statistical model by name.
+/// Kind of statistical model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ModelKind {
-    /// A Gaussian process: the paper's model.
+    /// Gaussian process, the paper's model.
     #[default]
     Gp,
-    /// An ensemble of networks with recalibrated standard deviations.
+    /// Ensemble of neural networks with recalibrated standard deviations.
     Ensemble,
 }
 
-/// A schedule of β by name.
+/// Rule for the confidence scale β.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ConfidenceName {
-    /// Always the same.
+    /// A constant β.
     Constant,
-    /// The theory's.
+    /// β from the information gain, as in the paper's theory.
     InformationGain,
-    /// From left-out measurements.
+    /// β calibrated on held-out measurements.
     Calibrated,
 }
 
-/// How the open-loop problem is solved.
+/// Settings of the open-loop planner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanSettings {
-    /// Intervals of the grid.
+    /// Number of intervals of the time grid.
     pub intervals: usize,
-    /// How an interval is integrated.
+    /// Numerical integration of an interval.
     pub integrator: IntegratorName,
-    /// Random starts beside the last plan and the safe control.
+    /// Number of random starts in addition to the last plan and the safe control.
     pub random_starts: usize,
-    /// Stages in which the horizon of the first searches grows; 1: all of it at once. Long tasks that end in balance need some.
+    /// Number of stages in which the horizon of the first searches grows; 1 uses the whole horizon. Long tasks that end at an unstable
+    /// equilibrium need several.
     #[serde(default = "at_once")]
     pub stages: usize,
-    /// Iterations of each search.
+    /// Maximum number of iterations of each search.
     pub max_iterations: usize,
 }
 
-/// As all plans were made before there were stages.
+/// Default number of stages, 1: settings files without this entry plan over the whole horizon.
 fn at_once() -> usize {
     1
 }
 
-/// A fixed-step method by name.
+/// Fixed-step integration method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum IntegratorName {
-    /// Order 1.
+    /// Explicit Euler method, order 1.
     Euler,
-    /// Order 2.
+    /// Heun's method, order 2.
     Heun,
-    /// Order 4.
+    /// Classical Runge–Kutta method, order 4.
     Rk4,
 }
 
@@ -297,114 +294,125 @@ impl From<IntegratorName> for Integrator {
     }
 }
 
-/// Who follows the plan.
+/// Settings of the policy that follows the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrackSettings {
-    /// The policy.
+    /// Kind of policy.
     pub policy: TrackerName,
-    /// Time between two updates of `mpc` and `replan`; the paper's is 0.02.
+    /// Time between two updates of `mpc` and `replan`; the paper uses 0.02.
     pub period: f64,
-    /// T_MPC of `mpc`.
+    /// Prediction horizon T_MPC of `mpc`.
     pub horizon: f64,
-    /// Nodes of `mpc`, both ends included; 0: the plan's own.
+    /// Number of nodes of `mpc`, both ends included; 0 uses those of the plan.
     pub nodes: usize,
-    /// How an interval is integrated.
+    /// Numerical integration of an interval.
     pub integrator: IntegratorName,
-    /// Iterations of each update.
+    /// Maximum number of iterations of each update.
     pub max_iterations: usize,
-    /// Between two updates of `mpc` and `replan`: follow the state by the solution's gains, or hold each control.
+    /// Whether `mpc` and `replan` apply the gains of their solution between two updates; otherwise each control is held.
     pub gains: bool,
 }
 
-/// A policy by name.
+/// Policy that follows a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum TrackerName {
-    /// The paper's: least deviation from the plan on the mean model, at every period.
+    /// The paper's model predictive controller: minimises the deviation from the plan on the mean model at every period.
     Mpc,
-    /// The plan with its gains.
+    /// Linear feedback with the gains of the plan.
     Feedback,
-    /// The rest of the task planned anew on the mean model, at every period.
+    /// Plans the remaining task again on the mean model at every period.
     Replan,
 }
 
-/// How measurement times are chosen.
+/// Settings of the choice of measurement times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SelectSettings {
-    /// Times to choose from.
+    /// Number of candidate times.
     pub candidates: usize,
-    /// Where the episode is expected to lead.
+    /// Predicted trajectory on which the times are chosen.
     pub hallucinate: Hallucinate,
-    /// Whether `max-determinant` counts the noise of the measurements it chooses.
+    /// Whether `max-determinant` includes the noise of the measurements it chooses.
     pub noise: bool,
-    /// (L_f, L_π, L_σ) of `receding-horizon`; none: the largest slopes along the plan.
+    /// (L_f, L_π, L_σ) of `receding-horizon`; `None` uses the largest slopes along the plan.
     pub lipschitz: Option<[f64; 3]>,
-    /// How many intervals `receding-horizon` has, one measurement and one look at the state in each: as many as the analysis asks for,
-    /// with or without M as their limit.
+    /// Limit on the number of intervals of `receding-horizon`, each of which has one measurement and one synchronisation. The number is
+    /// that of the analysis, limited by M or not.
     #[serde(default)]
     pub intervals: IntervalLimit,
-    /// Most intervals of `receding-horizon`; 0: M with `intervals = "measurements"`, 1000 with `intervals = "analysis"`.
+    /// Maximum number of intervals of `receding-horizon`; 0 means M with `intervals = "measurements"`, 1000 with `intervals = "analysis"`.
     pub max_intervals: usize,
-    /// As the authors' program: nothing in the last hundredth (`equidistant`: tenth) of the horizon, one more measurement at its beginning,
-    /// outputs in units of their spread, its first pick of `max-kernel-distance`.
+    /// Whether to reproduce the authors' program: no measurement in the last hundredth (`equidistant`: tenth) of the horizon, one
+    /// additional measurement at its start, outputs in units of their spread, and its first choice of `max-kernel-distance`.
     pub as_reference: bool,
 }
 
-/// What limits mₙ = ⌈T/Δₙ⌉, the number of intervals of `receding-horizon`.
+/// Limit on mₙ = ⌈T/Δₙ⌉, the number of intervals of `receding-horizon`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum IntervalLimit {
-    /// M: mₙ where the analysis asks for fewer, M where it asks for more. What all strategies are compared with.
+    /// At most M intervals: min(mₙ, M). This allows a comparison with the other strategies.
     #[default]
     Measurements,
-    /// Nothing but a safety maximum: mₙ, hundreds in the first episodes. What the analysis is about.
+    /// mₙ intervals, limited only by a safety maximum; hundreds in the first episodes. This is the case that the analysis covers.
     Analysis,
 }
 
-/// Where an episode is expected to lead.
+/// Predicted trajectory of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Hallucinate {
-    /// The plan: fₙ under πₙ, as the paper has it.
+    /// The plan: fₙ under πₙ, as in the paper.
     Plan,
-    /// The policy on the mean model, as the authors' program has it.
+    /// The policy on the mean model, as in the authors' program.
     Mean,
 }
 
-/// What `weight-space` needs of a model.
-pub(super) const NEEDS_WEIGHTS: &str = "it needs a model of finitely many features: model.kernel made of linear and constant, as in \"linear + constant\"";
+/// Requirement of `weight-space` on the model.
+pub(super) const NEEDS_WEIGHTS: &str = "it needs a model of finitely many features: model.kernel made of linear \
+    and constant, as in \"linear + constant\"";
 
-/// A setting that cannot be used.
+/// A setting with an invalid value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{path} is {value}; {need}")]
 pub struct SettingsError {
-    /// Which setting.
+    /// Path of the setting.
     pub path: &'static str,
-    /// Its value.
+    /// Invalid value.
     pub value: String,
-    /// What it must be.
+    /// Requirement on the value.
     pub need: &'static str,
 }
 
 impl Settings {
-    /// Ours, with the paper's numbers of episodes and measurements and its tracking horizon.
-    pub fn for_benchmark(b: &Benchmark) -> Self {
-        Settings::for_task(&b.task, &b.settings)
-    }
-
-    /// The same for a task and how it is run.
-    pub fn for_task(task: &Task, run: &PaperSettings) -> Self {
+    /// Returns the defaults for any task: 20 episodes of 10 measurements, optimistic exploration, measurement times by `max-determinant`,
+    /// and MPC over half the task's horizon.
+    ///
+    /// ```
+    /// use ocorl::learn::Settings;
+    /// use ocorl::system::Benchmark;
+    ///
+    /// let task = Benchmark::find("pendulum")?.task;
+    /// let settings = Settings { episodes: 5, ..Settings::new(&task) };
+    /// assert_eq!((settings.measurements, settings.track.horizon), (10, 0.5 * task.horizon));
+    /// settings.validate(&task)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(task: &Task) -> Self {
         Settings {
-            episodes: run.episodes,
-            measurements: run.measurements,
+            episodes: 20,
+            measurements: 10,
             initial_states: Vec::new(),
             explore: Exploration::Optimistic,
             bonus_weight: 0.1,
             strategy: Strategy::MaxDeterminant,
             time: Time::Continuous,
-            measured: Observed::Derivatives,
+            measured: MeasurementKind::Derivatives,
             excitation: Excitation { scale: 1.0 },
             model: ModelSettings {
                 kind: ModelKind::Gp,
@@ -431,7 +439,7 @@ impl Settings {
             track: TrackSettings {
                 policy: TrackerName::Mpc,
                 period: task.horizon / 100.0,
-                horizon: run.tracking_horizon,
+                horizon: 0.5 * task.horizon,
                 nodes: 0,
                 integrator: IntegratorName::Heun,
                 max_iterations: 10,
@@ -451,11 +459,23 @@ impl Settings {
             discrete: DiscreteSettings::default(),
         }
     }
+
+    /// Returns the defaults for a system: those of [`Settings::new`]. A benchmark system has the paper's numbers of episodes and
+    /// measurements, and its tracking horizon.
+    pub fn for_system(system: &KnownSystem) -> Self {
+        let mut settings = Settings::new(&system.task);
+        if let Some(paper) = system.paper() {
+            settings.episodes = paper.episodes;
+            settings.measurements = paper.measurements;
+            settings.track.horizon = paper.tracking_horizon;
+        }
+        settings
+    }
 }
 
 impl Settings {
-    /// Checks every number; call it once, before anything is computed. Counts that time or memory could not bear are refused rather than
-    /// tried. The model's own settings are checked when it is built.
+    /// Checks every value; call it once before any computation. Counts that would exceed reasonable time or memory are rejected. The
+    /// model's own settings are checked when it is built.
     pub fn validate(&self, task: &Task) -> Result<(), SettingsError> {
         let error = |path, value: String, need| Err(SettingsError { path, value, need });
         let counts = [
@@ -527,12 +547,12 @@ impl Settings {
     }
 }
 
-/// Most intervals of `receding-horizon` if only the analysis limits them: the largest M there may be.
+/// Maximum number of intervals of `receding-horizon` if only the analysis limits them: the largest admissible M.
 const SAFETY_INTERVALS: usize = 1_000;
 
 impl Settings {
-    /// Measurements of an episode (and initial state) at most, looks at the state alone not counted: M, with `receding-horizon` the
-    /// limit of its intervals. `equidistant-growing` has its own rule.
+    /// Returns the maximum number of measurements per episode and initial state, without synchronisations: M, or with `receding-horizon`
+    /// the limit of its intervals. It does not apply to `equidistant-growing`, which has its own rule.
     pub fn most_measurements(&self) -> usize {
         match (self.strategy, self.select.max_intervals, self.select.intervals) {
             (Strategy::RecedingHorizon, 0, IntervalLimit::Analysis) => SAFETY_INTERVALS,
@@ -541,7 +561,7 @@ impl Settings {
         }
     }
 
-    /// With measured states: the standard deviation that a mean derivative between two of M equidistant ones has.
+    /// With measured states, returns the standard deviation of a mean derivative between two of M equidistant states.
     pub(super) fn derivative_noise(&self, task: &Task) -> Vec<f64> {
         let width = task.horizon / self.measurements as f64;
         let noise = self.states.noise_std(task.states.len());
@@ -564,7 +584,11 @@ impl Settings {
             let need = "it must be between 0 (by the clock) and 1 (by how far the plan moves)";
             return error("states.motion", states.motion.to_string(), need);
         }
-        if self.measured == Observed::States && self.time == Time::Discrete {
+        if self.measured == MeasurementKind::Transitions {
+            let need = "it must be derivatives or states; transitions are measured where time is discrete";
+            return error("measured", "transitions".into(), need);
+        }
+        if self.measured == MeasurementKind::States && self.time == Time::Discrete {
             let need =
                 "with measured = states it must be continuous: discrete time is learned from transitions";
             return error("time", self.time.name().into(), need);
@@ -573,8 +597,18 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Returns the kind of measurement that a rollout takes.
+    pub fn measurement_kind(&self) -> MeasurementKind {
+        match self.time {
+            Time::Continuous => self.measured,
+            Time::Discrete => MeasurementKind::Transitions,
+        }
+    }
+}
+
 impl ModelSettings {
-    /// The model without data, of the kind that is asked for; `mean` is what is believed before any.
+    /// Creates the model without data, of the configured kind; `mean` is its prior mean.
     pub fn model(
         &self,
         dims: Dims,
@@ -593,7 +627,7 @@ impl ModelSettings {
         })
     }
 
-    /// What the Gaussian process takes.
+    /// Returns the settings of the Gaussian process.
     pub fn build(&self) -> model::Settings {
         let reference = self.kernel == KernelName::Reference.into();
         let base = if reference { model::Settings::reference() } else { model::Settings::default() };

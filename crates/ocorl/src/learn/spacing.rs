@@ -1,5 +1,5 @@
-//! How often the analysis measures: Δₙ and mₙ of an episode, from what is known before it. The schedule is made from this, and the judge
-//! reports this: they cannot disagree.
+//! Measurement interval Δₙ and number of measurements mₙ of an episode, from quantities known before it. The schedule and the evaluator
+//! both use this module, so they cannot disagree.
 
 use super::settings::SelectSettings;
 use crate::linalg::{Points, Quadratization};
@@ -8,23 +8,23 @@ use crate::plan::Plan;
 use crate::system::{Dims, Task};
 use crate::theory::{self, Lipschitz};
 
-/// Δₙ and mₙ = ⌈T/Δₙ⌉, and the constants they follow from.
+/// Δₙ and mₙ = ⌈T/Δₙ⌉, with the constants from which they are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spacing {
-    /// L_f, L_π and L_σ: the largest slopes at the nodes of the plan, or the constants of `select.lipschitz`. L_c is zero: Δₙ does not
-    /// depend on it.
+    /// L_f, L_π and L_σ: the largest slopes at the nodes of the plan, or the constants of `select.lipschitz`. L_c is zero, because Δₙ does
+    /// not depend on it.
     pub(super) lipschitz: Lipschitz,
-    /// Largest β of the outputs.
+    /// Largest β over the outputs.
     pub(super) beta: f64,
-    /// Δₙ: infinite if σ is flat, zero if a slope is not a finite number.
+    /// Interval Δₙ; infinite if σ is constant, zero if a slope is not finite.
     pub(super) interval: f64,
-    /// mₙ; the largest number there is if Δₙ is zero.
+    /// Number of measurements mₙ; `usize::MAX` if Δₙ is zero.
     pub(super) count: usize,
 }
 
 impl Spacing {
-    /// Of the episode that follows `plan` with what `model` knows. Only the gains of the task's own controls count, with and without
-    /// hallucinated controls behind them: those are the ones of the policy that is executed.
+    /// Computes the spacing of the episode that follows `plan`, with the posterior of `model`. Only the gains of the task's own controls
+    /// count, because the executed policy has no hallucinated controls.
     pub(super) fn of(
         model: &dyn StatisticalModel,
         task: &Task,
@@ -40,7 +40,7 @@ impl Spacing {
         Spacing::from_constants(beta, lipschitz, task.horizon)
     }
 
-    /// Of constants that are known, for an episode that lasts `horizon`.
+    /// Computes the spacing from known constants, for an episode of length `horizon`.
     pub(super) fn from_constants(beta: f64, lipschitz: Lipschitz, horizon: f64) -> Self {
         let known = [lipschitz.dynamics, lipschitz.policy, lipschitz.std, beta].iter().all(|l| l.is_finite());
         let interval = if known { theory::interval(beta, &lipschitz) } else { 0.0 };
@@ -48,7 +48,7 @@ impl Spacing {
         Spacing { lipschitz, beta, interval, count }
     }
 
-    /// Γₙ(Δₙ); zero if σ is flat, or a slope is not a finite number.
+    /// Returns Γₙ(Δₙ); zero if σ is constant or a slope is not finite.
     pub(super) fn growth(&self) -> f64 {
         if self.interval > 0.0 && self.interval.is_finite() {
             theory::growth(self.beta, &self.lipschitz, self.interval)
@@ -58,7 +58,7 @@ impl Spacing {
     }
 }
 
-/// The largest slopes at the nodes of `plan`.
+/// Computes the largest slopes at the nodes of `plan`.
 fn slopes(model: &dyn StatisticalModel, dims: Dims, plan: &Plan, posterior: &mut Posterior) -> Lipschitz {
     let nodes = plan.states.iter().zip(plan.controls.iter());
     let points: Vec<f64> = nodes.flat_map(|(x, u)| x.iter().chain(&u[..dims.control])).copied().collect();

@@ -1,12 +1,13 @@
-//! The schedule of an episode, by its settings.
+//! Creation of the measurement schedule of an episode, according to the settings.
 
 use super::setback::{self, Setback};
-use super::settings::{Hallucinate, Observed, Settings, Strategy};
+use super::settings::{Hallucinate, Settings, Strategy};
 use super::spacing::Spacing;
-use crate::explore::{Imagined, MeanModel};
+use crate::explore::{MeanModel, PlanningProblem};
 use crate::measurements::Measurements;
 use crate::model::{Posterior, StatisticalModel};
 use crate::plan::{Plan, uniform_grid};
+use crate::plant::MeasurementKind;
 use crate::select::{
     Candidates, FirstPick, Hallucination, Oracle, RecedingHorizon, Schedule, Times, UncertaintyTrigger,
     equidistant, equidistant_as_reference, greedy_max_determinant, greedy_max_distance,
@@ -16,7 +17,7 @@ use crate::system::Task;
 use crate::track::Reference;
 use std::sync::Arc;
 
-/// What a schedule is made from.
+/// Inputs from which a schedule is created.
 pub(super) struct Timing<'a> {
     pub(super) task: &'a Task,
     pub(super) settings: &'a Settings,
@@ -24,16 +25,17 @@ pub(super) struct Timing<'a> {
     pub(super) model: &'a Arc<dyn StatisticalModel>,
     pub(super) data: &'a Measurements,
     pub(super) initial_state: &'a [f64],
-    /// If the last run ended early, half of the measurements lie in the time that it reached.
+    /// Early termination of the last run; half of the measurements are then before the time that it reached.
     pub(super) set_back: Option<Setback>,
 }
 
 impl Timing<'_> {
-    /// For an episode that follows `plan` (hallucinated controls included), made for `imagined`; `policy` makes the law that will follow it.
+    /// Creates the schedule of an episode that follows `plan` (hallucinated controls included), made for the problem `exploration`;
+    /// `policy` creates the policy that will follow it.
     pub(super) fn schedule(
         &self,
         plan: Reference,
-        imagined: &Imagined,
+        exploration: &PlanningProblem,
         policy: impl Fn() -> Box<dyn Policy + Send>,
     ) -> Box<dyn Schedule> {
         let (horizon, count) = (self.task.horizon, self.count());
@@ -44,7 +46,8 @@ impl Timing<'_> {
         }
         let intervals =
             if self.settings.strategy == Strategy::RecedingHorizon { self.intervals(&plan.plan) } else { 0 };
-        let hallucination = Hallucination::new(plan, imagined.dynamics(), imagined.bounds.clone(), controls);
+        let hallucination =
+            Hallucination::new(plan, exploration.dynamics(), exploration.bounds.clone(), controls);
         let candidates = || match select.hallucinate {
             Hallucinate::Plan => hallucination.whole(select.candidates),
             Hallucinate::Mean => self.on_the_mean(policy().as_mut()),
@@ -75,19 +78,19 @@ impl Timing<'_> {
         }
     }
 
-    /// Whether states are measured.
+    /// Returns whether states are measured.
     fn states(&self) -> bool {
-        self.settings.measured == Observed::States
+        self.settings.measured == MeasurementKind::States
     }
 
-    /// How many measurements the strategy places: all, but for those in the time that the last run reached if it ended early.
+    /// Returns the number of measurements that the strategy places: all, except those reserved after an early termination.
     fn count(&self) -> usize {
         let all = self.settings.measurements;
         let fixed = !matches!(self.settings.strategy, Strategy::Oracle | Strategy::RecedingHorizon);
         all - if fixed { setback::early(self.set_back, all) } else { 0 }
     }
 
-    /// Fixed times; in the authors' way the beginning is measured too.
+    /// Creates a schedule of fixed times; with `as_reference` it includes the initial time.
     fn at(&self, mut times: Vec<f64>) -> Box<dyn Schedule> {
         times.extend(setback::early_times(self.set_back, self.settings.measurements));
         if self.settings.select.as_reference {
@@ -96,11 +99,12 @@ impl Timing<'_> {
         Box::new(Times::new(times))
     }
 
-    /// The greedy strategies.
+    /// Chooses the times of the greedy strategies.
     fn greedy(&self, candidates: &Candidates) -> Vec<f64> {
         let select = &self.settings.select;
-        let mut joint = self.model.joint(candidates.points());
-        // States tell of the way between them. If it is long it is not known, and they tell nothing: half of them keep the gaps small.
+        let mut joint = self.model.covariance_columns(candidates.points());
+        // A pair of states determines the mean derivative between them. Over a long interval it is not informative, so half of the states
+        // keep the intervals short.
         let all = self.count();
         let count = if self.states() { all / 2 } else { all };
         let chosen = if self.settings.strategy == Strategy::MaxDeterminant {
@@ -115,12 +119,12 @@ impl Timing<'_> {
         if self.states() {
             return spread(self.task.horizon, times, all);
         }
-        // Nothing more to tell them apart: the rest goes by the clock.
+        // The candidates are exhausted: the remaining times are equidistant.
         times.extend(equidistant(self.task.horizon, count - times.len().min(count)));
         times
     }
 
-    /// Units of the outputs in which distances are measured: their noise, or in the authors' way their spread in the data.
+    /// Returns the units in which distances of outputs are measured: their noise, or with `as_reference` their spread in the data.
     fn scales(&self) -> Vec<f64> {
         let derivatives = self.data.derivatives();
         let n = derivatives.len().max(1) as f64;
@@ -137,14 +141,14 @@ impl Timing<'_> {
             .collect()
     }
 
-    /// Intervals of the receding-horizon strategy: mₙ = ⌈T/Δₙ⌉ of the analysis, within what the settings allow.
+    /// Returns the number of intervals of the receding-horizon strategy: mₙ = ⌈T/Δₙ⌉, within the limits of the settings.
     fn intervals(&self, plan: &Plan) -> usize {
         let select = &self.settings.select;
         let spacing = Spacing::of(self.model.as_ref(), self.task, select, plan, &mut Posterior::default());
         spacing.count.min(self.settings.most_measurements())
     }
 
-    /// The law on the mean model, as the authors' program hallucinates.
+    /// Simulates the policy on the mean model, as the authors' program does for its prediction.
     fn on_the_mean(&self, policy: &mut dyn Policy) -> Candidates {
         let experiment = Experiment {
             initial_state: self.initial_state,
@@ -159,15 +163,15 @@ impl Timing<'_> {
     }
 }
 
-/// `times` and as many more as make `count`: equidistant if there are none, else each where it leaves the least largest gap. The end of the
-/// horizon counts as measured at last, its beginning as known.
+/// Extends `times` to `count` times: equidistant if there are none, otherwise each placed so that the largest gap is minimal. The initial
+/// time counts as known and the end of the horizon as measured last.
 fn spread(horizon: f64, mut times: Vec<f64>, count: usize) -> Vec<f64> {
     times.retain(|&t| t > 0.0);
     if times.is_empty() {
         return (1..=count).map(|i| horizon * i as f64 / count as f64).collect();
     }
     times.sort_by(f64::total_cmp);
-    // Each gap is cut into equal parts; the next time goes where parts are largest.
+    // Each gap is divided into equal parts; the next time goes into the gap with the largest parts.
     let ends: Vec<f64> = [0.0].into_iter().chain(times.iter().copied()).chain([horizon]).collect();
     let mut parts = vec![1_usize; ends.len() - 1];
     for _ in times.len()..count {
@@ -183,8 +187,8 @@ fn spread(horizon: f64, mut times: Vec<f64>, count: usize) -> Vec<f64> {
     times
 }
 
-/// `count` times with as much of the plan between each two: of the clock, and by the part `motion` of how far states and controls move, each
-/// in units of its range. The end of the plan is the last of them.
+/// Returns `count` times with equal increments along the plan. An increment combines elapsed time and, with weight `motion`, the change of
+/// states and controls, each in units of its range. The last time is the end of the plan.
 fn along(plan: &Plan, controls: usize, motion: f64, count: usize) -> Vec<f64> {
     let (n, nx) = (plan.controls.len(), plan.states.size());
     let horizon = plan.times[n];
@@ -203,7 +207,7 @@ fn along(plan: &Plan, controls: usize, motion: f64, count: usize) -> Vec<f64> {
         way[k + 1] += way[k];
     }
     let whole = way[n];
-    // A plan that does not move goes by the clock.
+    // For a plan without motion the increments are those of time.
     let part = if whole > 0.0 && whole.is_finite() { motion } else { 0.0 };
     let gone = |k: usize| {
         (1.0 - part) * plan.times[k] / horizon + if part > 0.0 { part * way[k] / whole } else { 0.0 }
@@ -220,7 +224,7 @@ fn along(plan: &Plan, controls: usize, motion: f64, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The candidates up to `end`.
+/// Returns the candidates up to time `end`.
 fn truncated(candidates: &Candidates, end: f64) -> Candidates {
     let count = candidates.times.partition_point(|&t| t <= end);
     let points = candidates.points();
@@ -232,21 +236,19 @@ fn truncated(candidates: &Candidates, end: f64) -> Candidates {
 mod tests {
     use super::*;
     use crate::linalg::Blocks;
-    use crate::plan::Outcome;
+    use crate::simulate::Trajectory;
 
-    /// x moves from 0 to 1 in the first of eight seconds, and rests; u rests.
+    /// x moves from 0 to 1 in the first of eight seconds and then rests; u rests.
     fn plan(moves: f64) -> Plan {
         let states = (0..=80).map(|k| moves * (f64::from(k) / 10.0).min(1.0)).collect();
-        Plan {
+        let trajectory = Trajectory {
             times: (0..=80).map(|k| f64::from(k) / 10.0).collect(),
             states: Blocks::from_vec(states, 1),
             controls: Blocks::zeros(1, 80),
             gains: Blocks::zeros(1, 80),
-            cost: 0.0,
-            outcome: Outcome::Converged,
-            gradient_norm: 0.0,
-            trace: Vec::new(),
-        }
+            ..Trajectory::default()
+        };
+        Plan::given(trajectory, 0.0)
     }
 
     #[test]
@@ -255,10 +257,10 @@ mod tests {
         for (got, clock) in along(&plan(1.0), 1, 0.0, 10).iter().zip(&by_the_clock) {
             assert!((got - clock).abs() < 1e-12);
         }
-        // A plan that rests has nothing but the clock.
+        // For a plan without motion the times depend on elapsed time only.
         assert_eq!(along(&plan(0.0), 1, 0.7, 10), along(&plan(0.0), 1, 0.0, 10));
         let times = along(&plan(1.0), 1, 0.7, 10);
-        // 0.3/8 + 0.7 of the whole is over after the first second.
+        // 0.3/8 + 0.7 of the total increment occurs in the first second.
         assert_eq!(times.iter().filter(|t| **t <= 1.0).count(), 7);
         assert!(times.windows(2).all(|t| t[0] < t[1]) && times[9] == 8.0, "{times:?}");
         let first = 0.1 / (0.7 + 0.3 / 8.0);

@@ -1,38 +1,25 @@
-//! A benchmark learned in simulation, from nothing to the last episode.
+//! A benchmark learned in simulation, from the first episode to the last, in memory.
 
-use super::judge::{Judge, Record};
-use super::learner::{Intention, LearnError, Learner};
+use super::episode_loop::EpisodeLoop;
+use super::evaluator::{Episode, Evaluator};
+use super::learner::{LearnError, Learner};
 use super::settings::Settings;
 use crate::event::Observer;
 use crate::model::{Mean, Physics};
-use crate::plant::{Executed, Plant, SimulatedPlant};
+use crate::plant::SimulatedPlant;
 use crate::random::Stream;
-use crate::select::Foreseen;
-use crate::system::Benchmark;
+use crate::system::KnownSystem;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One episode with all that is known of it.
-#[derive(Clone, Debug)]
-pub struct Episode {
-    /// In numbers.
-    pub record: Record,
-    /// What was to be done from each initial state.
-    pub plans: Vec<Option<Intention>>,
-    /// What was done.
-    pub executed: Vec<Executed>,
-    /// What was expected of each interval of each leg, where times were decided online.
-    pub foreseen: Vec<Vec<Foreseen>>,
-}
-
-/// A learner, a simulated plant, and a judge who knows the truth.
+/// The [episode loop](EpisodeLoop) of a learner and a simulated plant, with an evaluator that has access to the true system.
 ///
 /// ```
 /// use ocorl::learn::{Settings, Trial};
 /// use ocorl::system::Benchmark;
 ///
 /// let pendulum = Benchmark::find("pendulum")?;
-/// let settings = Settings { episodes: 3, ..Settings::for_benchmark(&pendulum) };
+/// let settings = Settings { episodes: 3, ..Settings::for_system(&pendulum) };
 /// let mut trial = Trial::new(&pendulum, settings, 0, 20.16)?;
 /// let mut costs = Vec::new();
 /// while let Some(episode) = trial.next_episode(&mut ()) {
@@ -42,62 +29,55 @@ pub struct Episode {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Trial {
-    learner: Learner,
-    plant: SimulatedPlant,
-    judge: Judge,
-    episodes: usize,
+    episodes: EpisodeLoop<Learner, SimulatedPlant>,
+    evaluator: Evaluator,
 }
 
 impl Trial {
-    /// Of `benchmark`, whose best control costs `optimum`; everything random is drawn below `seed`.
+    /// Creates a trial of `benchmark` with optimal cost `optimum`; all random numbers are derived from `seed`.
     pub fn new(
-        benchmark: &Benchmark,
+        benchmark: &KnownSystem,
         settings: Settings,
         seed: u64,
         optimum: f64,
     ) -> Result<Self, LearnError> {
-        let (stream, task, episodes) = (Stream::root(seed), benchmark.task.clone(), settings.episodes);
+        let (stream, task) = (Stream::root(seed), benchmark.task.clone());
         let first = benchmark.first_control.clone();
-        let prior = benchmark.prior_dynamics().map_or(Mean::Zero, |known| Mean::Physics(Physics::new(known)));
+        let values: Vec<f64> = benchmark.parameters.iter().map(|p| p.value).collect();
+        let prior = benchmark
+            .prior
+            .clone()
+            .map_or(Mean::Zero, |build| Mean::Physics(Physics::new(move || build(&values))));
         let noise = settings.states.noise_std(task.states.len());
+        let learner =
+            Learner::with_prior(task.clone(), first, settings.clone(), stream.child("learner"), prior)?;
+        let plant = SimulatedPlant::new(task.clone(), benchmark.dynamics(), stream).with_state_noise(noise);
         Ok(Trial {
-            learner: Learner::with_prior(
-                task.clone(),
-                first,
-                settings.clone(),
-                stream.child("learner"),
-                prior,
-            )?,
-            plant: SimulatedPlant::new(task.clone(), benchmark.dynamics(), stream).with_state_noise(noise),
-            judge: Judge::new(task, benchmark.dynamics(), settings, optimum),
-            episodes,
+            episodes: EpisodeLoop { journal: learner, plant },
+            evaluator: Evaluator::new(task, benchmark.dynamics(), settings, optimum),
         })
     }
 
-    /// A run that is under way ends when this becomes true.
+    /// Sets a flag that cancels the trial: a running rollout ends when it becomes true.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: Arc<AtomicBool>) -> Self {
-        self.plant = self.plant.cancelled_by(cancel);
+        self.episodes.plant.cancel_by(cancel);
         self
     }
 
-    /// What has been learned so far.
+    /// Returns the learner in its current state.
     pub fn learner(&self) -> &Learner {
-        &self.learner
+        &self.episodes.journal
     }
 
-    /// Proposes, runs and observes the next episode; `None` after the last.
+    /// Runs and evaluates the next episode; `None` after the last one and if the trial was cancelled.
     pub fn next_episode(&mut self, observer: &mut dyn Observer) -> Option<Episode> {
-        if self.learner.episode() >= self.episodes {
-            return None;
-        }
-        let before = (!self.learner.data().is_empty()).then(|| self.learner.model().clone());
-        let mut proposal = self.learner.propose(observer);
-        let executed: Vec<Executed> = proposal.legs.iter_mut().map(|leg| self.plant.run(leg)).collect();
-        self.learner.observe(&executed, observer);
-        let (after, measurements) = (self.learner.model().as_ref(), self.learner.data().len());
-        let record = self.judge.judge(&proposal, &executed, before.as_deref(), after, measurements);
-        let foreseen = proposal.legs.iter().map(|leg| leg.schedule.foreseen().to_vec()).collect();
-        Some(Episode { record, plans: proposal.plans, executed, foreseen })
+        let Ok(run) = self.episodes.next_episode(observer);
+        run.map(|run| self.evaluator.evaluate(run))
+    }
+
+    /// Returns the loop and the evaluator, for access to the models before and after each episode.
+    pub fn into_parts(self) -> (EpisodeLoop<Learner, SimulatedPlant>, Evaluator) {
+        (self.episodes, self.evaluator)
     }
 }

@@ -1,61 +1,61 @@
-//! A Cholesky factor that grows and shrinks with its data.
+//! Cholesky factorisation with updates: the factor grows and shrinks with the data.
 
 use super::panels::{self, Block, Inverse, Lower, Triangle, WIDTH};
 
-/// L with L Lᵀ = A, lower.
+/// Lower Cholesky factor L with L Lᵀ = A, A symmetric positive definite.
 ///
 /// | change of A | cost |
 /// |---|---|
-/// | new | n³/3 |
+/// | factorise | n³/3 |
 /// | append m rows and columns | n²m |
 /// | remove one | (n − i)² |
 /// | add δ to a diagonal entry | (n − i)² |
 #[derive(Clone, Debug, Default)]
 pub struct Cholesky {
     lower: Triangle,
-    /// 1/Lᵢᵢ, and zeros to the end of the last panel.
+    /// Reciprocals 1/Lᵢᵢ, padded with zeros to the end of the last panel.
     reciprocals: Vec<f64>,
 }
 
 impl Cholesky {
-    /// Factorises the lower triangle of a (n × n, column-major). `Err` is the first pivot that is not positive.
+    /// Factorises the lower triangle of a (n × n, column-major). `Err` holds the index of the first pivot that is not positive.
     pub fn new(a: &[f64], n: usize) -> Result<Self, usize> {
         Cholesky::of(Triangle::of(a, n))
     }
 
-    /// The same for a matrix that is in panels, in its own memory.
+    /// Factorises a matrix in panel storage in place. `Err` holds the index of the first pivot that is not positive.
     pub(crate) fn of(mut a: Triangle) -> Result<Self, usize> {
         let mut reciprocals = Vec::new();
         panels::factorize(&mut a, &mut reciprocals)?;
         Ok(Cholesky { lower: a, reciprocals })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows n.
     pub fn len(&self) -> usize {
         self.lower.len()
     }
 
-    /// True for the factor of nothing.
+    /// Returns whether the factor has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Lᵢᵢ.
+    /// Returns the pivot Lᵢᵢ.
     pub fn pivot(&self, i: usize) -> f64 {
         self.lower.get(i, i)
     }
 
-    /// To solve with.
+    /// Returns the view of the factor for triangular solves.
     pub(crate) fn lower(&self) -> Lower<'_> {
         Lower::new(&self.lower, &self.reciprocals)
     }
 
-    /// B ← L⁻¹ B, `columns` right-hand sides of n numbers.
+    /// Solves B ← L⁻¹ B in place, for `columns` right-hand sides of length n.
     pub fn solve_lower(&self, b: &mut [f64], columns: usize) {
         self.solve(b, columns, |block| block.solve(self.lower()));
     }
 
-    /// B ← L⁻ᵀ B.
+    /// Solves B ← L⁻ᵀ B in place, for `columns` right-hand sides of length n.
     pub fn solve_transposed(&self, b: &mut [f64], columns: usize) {
         self.solve(b, columns, |block| block.solve_transposed(self.lower()));
     }
@@ -67,12 +67,12 @@ impl Cholesky {
         block.unpack(b);
     }
 
-    /// ln det A = 2 Σ ln Lᵢᵢ.
+    /// Returns ln det A = 2 Σ ln Lᵢᵢ.
     pub fn log_determinant(&self) -> f64 {
         2.0 * (0..self.len()).map(|i| self.pivot(i).ln()).sum::<f64>()
     }
 
-    /// The diagonal of A⁻¹: squared column norms of L⁻¹. O(n³/3).
+    /// Returns the diagonal of A⁻¹, the squared column norms of L⁻¹. Costs O(n³/3).
     pub fn inverse_diagonal(&self) -> Vec<f64> {
         let mut inverse = Inverse::zeros(self.len());
         inverse.assign(self.lower());
@@ -81,13 +81,13 @@ impl Cholesky {
         diagonal
     }
 
-    /// Grows to the factor of [A Bᵀ; B C]: `cross` is Bᵀ (n × m, column-major), `corner` is C (m × m, lower triangle).
+    /// Extends the factor to that of [A Bᵀ; B C]: `cross` is Bᵀ (n × m, column-major), `corner` is C (m × m, lower triangle).
     ///
     /// ```text
     /// L₂₁ᵀ = L⁻¹ Bᵀ,   L₂₂ L₂₂ᵀ = C − L₂₁ L₂₁ᵀ
     /// ```
     ///
-    /// `Err` is the pivot that is not positive; the factor is then as it was.
+    /// `Err` holds the index of the pivot that is not positive; the factor is then unchanged.
     pub fn append(&mut self, mut cross: Vec<f64>, mut corner: Vec<f64>, m: usize) -> Result<(), usize> {
         let n = self.len();
         assert_eq!((cross.len(), corner.len()), (n * m, m * m), "blocks for {m} new rows beside {n}");
@@ -101,7 +101,7 @@ impl Cholesky {
         block.unpack(&mut cross);
         let corner = Cholesky::new(&corner, m).map_err(|pivot| n + pivot)?;
         self.resize(n + m);
-        // Column after column: the new rows lie side by side there.
+        // By columns, because the new rows are adjacent in memory there.
         for j in 0..n {
             for i in 0..m {
                 *self.lower.at(n + i, j) = cross[i * n + j];
@@ -122,12 +122,12 @@ impl Cholesky {
         self.reciprocals.resize(WIDTH * panels::panels(n), 0.0);
     }
 
-    /// The factor of the upper left n × n of A.
+    /// Truncates to the factor of the leading n × n block of A.
     pub fn truncate(&mut self, n: usize) {
         self.resize(self.len().min(n));
     }
 
-    /// The factor of A without row and column `i`: what stood below row i takes up the lost column as a rank-one update.
+    /// Removes row and column `i` of A: the rows below i absorb the lost column by a rank-one update.
     pub fn remove(&mut self, i: usize) {
         let n = self.len();
         assert!(i < n, "row {i} of {n}");
@@ -142,7 +142,7 @@ impl Cholesky {
         self.rank_one(i, &mut lost);
     }
 
-    /// A + δ eᵢ eᵢᵀ for δ ≥ 0.
+    /// Updates to the factor of A + δ eᵢ eᵢᵀ for δ ≥ 0.
     pub fn add_to_diagonal(&mut self, i: usize, delta: f64) {
         let n = self.len();
         assert!(i < n && delta >= 0.0, "row {i} of {n}, δ = {delta}");
@@ -151,7 +151,8 @@ impl Cholesky {
         self.rank_one(i, &mut vector);
     }
 
-    /// L Lᵀ + v vᵀ where v has zeros before row `start`; by plane rotations, stable because nothing is subtracted.
+    /// Updates to the factor of L Lᵀ + v vᵀ, where v has zeros before row `start`, by plane rotations; stable because nothing is
+    /// subtracted.
     fn rank_one(&mut self, start: usize, v: &mut [f64]) {
         for j in start..self.len() {
             let (pivot, own) = (self.pivot(j), v[j - start]);
@@ -169,7 +170,7 @@ impl Cholesky {
         }
     }
 
-    /// Extends y = L₁⁻¹ b from the first `known` rows to all: forward substitution of the rest, O(n) a row.
+    /// Extends y = L₁⁻¹ b from the first `known` rows to all rows by forward substitution. Costs O(n) per row.
     pub fn extend_solution(&self, known: usize, y: &mut [f64]) {
         assert_eq!(y.len(), self.len(), "{} numbers for {} rows", y.len(), self.len());
         panels::extend_solution(self.lower(), known, y);
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
-    /// A well conditioned symmetric matrix: M Mᵀ + I.
+    /// Returns a well-conditioned symmetric matrix: M Mᵀ + I.
     fn matrix(n: usize) -> Vec<f64> {
         let mut rng = Stream::root(n as u64).rng();
         let m: Vec<f64> = (0..n * n).map(|_| rng.normal()).collect();

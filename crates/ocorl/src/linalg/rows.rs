@@ -1,8 +1,8 @@
-//! Points stored coordinate by coordinate, so that one point against many is a loop along contiguous memory.
+//! Points stored by coordinates, so that a loop over many points accesses contiguous memory.
 
 use super::Points;
 
-/// Points in rows: all first coordinates, then all second ones, … with room to append.
+/// Points in rows: all first coordinates, then all second ones, and so on, with capacity to append.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     data: Vec<f64>,
@@ -12,19 +12,19 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No points of `dim` coordinates.
+    /// Creates an empty set of points of dimension `dim`.
     pub fn new(dim: usize) -> Self {
         Rows { data: Vec::new(), dim, len: 0, capacity: 0 }
     }
 
-    /// Takes the columns of `points`.
+    /// Copies the columns of `points`.
     pub fn from_points(points: Points<'_>) -> Self {
         let mut rows = Rows::new(points.dim());
         rows.append(points);
         rows
     }
 
-    /// Appends columns. Amortised O(dim · count).
+    /// Appends columns. Amortised cost O(dim · count).
     pub fn append(&mut self, points: Points<'_>) {
         assert_eq!(points.dim(), self.dim, "points of {} coordinates, not {}", self.dim, points.dim());
         self.reserve(self.len + points.len());
@@ -59,7 +59,7 @@ impl Rows {
         self.len = kept.len();
     }
 
-    /// A copy of the points with these numbers.
+    /// Copies the points with the given indices.
     pub fn select(&self, indices: &[usize]) -> Rows {
         let mut columns = vec![0.0; indices.len() * self.dim];
         for (&i, out) in indices.iter().zip(columns.chunks_exact_mut(self.dim)) {
@@ -68,27 +68,27 @@ impl Rows {
         Rows::from_points(Points::new(&columns, self.dim))
     }
 
-    /// Number of points.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there is no point.
+    /// Returns whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Coordinates of a point.
+    /// Returns the dimension of a point.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// All points.
+    /// Returns a view of all points.
     pub fn view(&self) -> RowsRef<'_> {
         RowsRef { data: &self.data, stride: self.capacity, dim: self.dim, start: 0, len: self.len }
     }
 
-    /// The `i`-th point into `out`.
+    /// Copies the `i`-th point into `out`.
     pub fn copy_point(&self, i: usize, out: &mut [f64]) {
         for (d, value) in out.iter_mut().enumerate() {
             *value = self.data[d * self.capacity + i];
@@ -96,7 +96,7 @@ impl Rows {
     }
 }
 
-/// A range of the points of [`Rows`].
+/// A view of a range of the points of [`Rows`].
 #[derive(Clone, Copy, Debug)]
 pub struct RowsRef<'a> {
     data: &'a [f64],
@@ -107,19 +107,19 @@ pub struct RowsRef<'a> {
 }
 
 impl<'a> RowsRef<'a> {
-    /// The points from `start` on.
+    /// Returns a view of the points from index `start` on.
     pub fn from(self, start: usize) -> Self {
         assert!(start <= self.len, "from {start} of {} points", self.len);
         RowsRef { start: self.start + start, len: self.len - start, ..self }
     }
 
-    /// Coordinate `d` of all points.
+    /// Returns coordinate `d` of all points.
     #[inline(always)]
     pub fn row(&self, d: usize) -> &'a [f64] {
         &self.data[d * self.stride + self.start..][..self.len]
     }
 
-    /// Coordinate `d` of `N` points from `start` on.
+    /// Returns coordinate `d` of `N` points from index `start` on.
     #[inline(always)]
     pub fn block<const N: usize>(&self, d: usize, start: usize) -> &'a [f64; N] {
         let from = d * self.stride + self.start + start;
@@ -127,19 +127,19 @@ impl<'a> RowsRef<'a> {
         block.expect("a whole block of points")
     }
 
-    /// Coordinates of a point.
+    /// Returns the dimension of a point.
     #[inline(always)]
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// Number of points.
+    /// Returns the number of points.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there is no point.
+    /// Returns whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

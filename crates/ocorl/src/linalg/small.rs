@@ -1,48 +1,52 @@
-//! Dense algebra on matrices of a few rows, written so that constant sizes unroll.
+//! Dense algebra on matrices of a few rows, written so that loops of constant size unroll.
 //!
 //! Each function takes its sizes as arguments and is inlined; where the caller's [`Shape`] is [`Fixed`], the
-//! sizes are constants and the compiler unrolls and vectorises. All loops run along contiguous columns and add
+//! sizes are constants and the compiler unrolls and vectorises. All loops access contiguous columns and sum
 //! in a fixed order, so fixed and run-time sizes give the same bits.
 
-use super::Dims;
+use super::{Dims, Pool};
 use pulp::{Arch, Simd, WithSimd};
 
-/// Numbers of states and controls, known to the compiler or not, and the memory that fits them.
+/// Numbers of states and controls, at compile time or at run time, with the matching storage types.
 ///
-/// A block is a matrix, column after column. Of a [`Fixed`] shape it is an array, which the compiler can keep in
-/// registers; otherwise it is on the heap.
+/// A block is a matrix, stored by columns. For a [`Fixed`] shape it is an array, which the compiler can keep in
+/// registers; otherwise it is on the heap, and hot loops [take](Block::take) it from a [`Pool`].
 pub trait Shape: Copy {
-    /// dₓ numbers.
+    /// Vector of length dₓ.
     type X: Block;
-    /// dᵤ numbers.
+    /// Vector of length dᵤ.
     type U: Block;
-    /// dₓ × dₓ
+    /// Matrix of dₓ × dₓ.
     type XX: Block;
-    /// dₓ × dᵤ
+    /// Matrix of dₓ × dᵤ.
     type XU: Block;
-    /// dᵤ × dₓ
+    /// Matrix of dᵤ × dₓ.
     type UX: Block;
-    /// dᵤ × dᵤ
+    /// Matrix of dᵤ × dᵤ.
     type UU: Block;
 
-    /// dₓ
+    /// Returns the number of states dₓ.
     fn nx(self) -> usize;
-    /// dᵤ
+    /// Returns the number of controls dᵤ.
     fn nu(self) -> usize;
-    /// dₓ + dᵤ
+    /// Returns the dimension dₓ + dᵤ of a point.
     #[inline(always)]
     fn nz(self) -> usize {
         self.nx() + self.nu()
     }
 }
 
-/// Memory of a known number of numbers.
+/// Storage of a fixed number of entries.
 pub trait Block: Clone {
-    /// `len` zeros; an array ignores `len`, which is its own.
+    /// Creates `len` zeros; an array ignores `len`.
     fn zeros(len: usize) -> Self;
-    /// To read.
+    /// Takes `len` unspecified entries from `pool`; an array needs no pool and is zero.
+    fn take(len: usize, pool: &mut Pool) -> Self;
+    /// Returns a block that was [taken](Self::take). Return blocks in the opposite order, also where a loop ends early.
+    fn give(self, pool: &mut Pool);
+    /// Returns the entries.
     fn get(&self) -> &[f64];
-    /// To write.
+    /// Returns the entries as a mutable slice.
     fn get_mut(&mut self) -> &mut [f64];
 }
 
@@ -51,6 +55,12 @@ impl<const N: usize> Block for [f64; N] {
     fn zeros(_len: usize) -> Self {
         [0.0; N]
     }
+    #[inline(always)]
+    fn take(_len: usize, _pool: &mut Pool) -> Self {
+        [0.0; N]
+    }
+    #[inline(always)]
+    fn give(self, _pool: &mut Pool) {}
     #[inline(always)]
     fn get(&self) -> &[f64] {
         self
@@ -67,6 +77,12 @@ impl<const N: usize, const M: usize> Block for [[f64; N]; M] {
         [[0.0; N]; M]
     }
     #[inline(always)]
+    fn take(_len: usize, _pool: &mut Pool) -> Self {
+        [[0.0; N]; M]
+    }
+    #[inline(always)]
+    fn give(self, _pool: &mut Pool) {}
+    #[inline(always)]
     fn get(&self) -> &[f64] {
         self.as_flattened()
     }
@@ -80,6 +96,12 @@ impl Block for Vec<f64> {
     fn zeros(len: usize) -> Self {
         vec![0.0; len]
     }
+    fn take(len: usize, pool: &mut Pool) -> Self {
+        pool.take(len)
+    }
+    fn give(self, pool: &mut Pool) {
+        pool.give(self);
+    }
     fn get(&self) -> &[f64] {
         self
     }
@@ -88,7 +110,7 @@ impl Block for Vec<f64> {
     }
 }
 
-/// Sizes the compiler knows.
+/// Shape with sizes known at compile time.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed<const NX: usize, const NU: usize>;
 
@@ -128,11 +150,11 @@ impl Shape for Dims {
     }
 }
 
-/// A computation that is the same text for every shape.
+/// A computation with the same source code for every shape.
 pub trait Kernel {
-    /// What it returns.
+    /// Result of the computation.
     type Output;
-    /// Runs it. Must be `#[inline(always)]`, together with all it calls in its hot loops.
+    /// Runs the computation. It must be `#[inline(always)]`, together with all functions in its hot loops.
     fn run<S: Shape>(self, shape: S) -> Self::Output;
 }
 
@@ -146,10 +168,10 @@ impl<K: Kernel, S: Shape> WithSimd for Dispatch<K, S> {
     }
 }
 
-/// Runs `kernel` compiled for `dims` if that is a common shape, and for the machine's vector instructions.
+/// Runs `kernel` compiled for `dims` if that is a listed shape, and for the machine's vector instructions.
 ///
-/// The list holds the shapes of the benchmark systems; any other shape runs the same code with sizes known
-/// only at run time, a few times slower.
+/// The list contains the shapes of the benchmark systems; any other shape runs the same code with run-time sizes,
+/// a few times slower.
 pub fn specialized<K: Kernel>(dims: Dims, kernel: K) -> K::Output {
     macro_rules! shapes {
         ($(($nx:literal, $nu:literal)),*) => {
@@ -162,7 +184,7 @@ pub fn specialized<K: Kernel>(dims: Dims, kernel: K) -> K::Output {
     shapes!((1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (6, 2), (12, 4))
 }
 
-/// y += a x.
+/// Computes y += a x.
 #[inline(always)]
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
@@ -170,26 +192,26 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// A sum of columns: Σᵢ aᵢ xᵢ over `count` columns xᵢ = `columns[i·stride..]`; aᵢ = `weights[i·spacing]`.
+/// Linear combination of columns: Σᵢ aᵢ xᵢ over `count` columns xᵢ = `columns[i·stride..]`; aᵢ = `weights[i·spacing]`.
 ///
-/// Added in order of i, each product and sum rounded once (fused), which is the same on every machine. Twelve, then four
-/// rows at a time stay in registers over the whole sum.
+/// The terms are added in order of i with fused multiply-add, one rounding each, so the result is the same on every machine. Twelve, then
+/// four rows at a time stay in registers over the whole sum.
 #[derive(Clone, Copy)]
 pub struct Combination<'a> {
     /// Number of terms.
     pub count: usize,
-    /// aᵢ
+    /// Weights aᵢ.
     pub weights: &'a [f64],
-    /// Distance between two weights.
+    /// Distance between two weights in memory.
     pub spacing: usize,
-    /// xᵢ
+    /// Columns xᵢ.
     pub columns: &'a [f64],
-    /// Distance between two columns.
+    /// Distance between two columns in memory.
     pub stride: usize,
 }
 
 impl Combination<'_> {
-    /// yᵣ = finish(r, Σᵢ aᵢ xᵢᵣ).
+    /// Computes yᵣ = finish(r, Σᵢ aᵢ xᵢᵣ).
     #[inline(always)]
     pub fn assign(self, y: &mut [f64], finish: impl Fn(usize, f64) -> f64) {
         let n = y.len();
@@ -208,7 +230,7 @@ impl Combination<'_> {
         }
     }
 
-    /// Rows `row .. row + T`, into `y`.
+    /// Computes rows `row .. row + T` into `y`.
     #[inline(always)]
     fn rows<const T: usize>(self, row: usize, y: &mut [f64], finish: &impl Fn(usize, f64) -> f64) {
         let mut sum = [0.0; T];
@@ -224,7 +246,7 @@ impl Combination<'_> {
     }
 }
 
-/// Σ xᵢ yᵢ, added from the first to the last.
+/// Computes the inner product Σ xᵢ yᵢ, summed from the first to the last term.
 #[inline(always)]
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut sum = 0.0;
@@ -234,15 +256,15 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     sum
 }
 
-/// Factors the symmetric `n × n` matrix A = L D Lᵀ in place, L unit lower triangular: `a[j·n + i]` = L_ij for i > j,
-/// `a[j·n + j]` = 1/D_j. The lower triangle is read. No square roots: their latency would dominate small plans.
+/// Factorises the symmetric `n × n` matrix A = L D Lᵀ in place, L unit lower triangular: `a[j·n + i]` = L_ij for i > j,
+/// `a[j·n + j]` = 1/D_j. Only the lower triangle is read. It avoids square roots, whose latency would dominate small plans. O(n³).
 ///
-/// Returns false, with `a` spoiled, if A is not positive definite (or not finite).
+/// Returns false, with unspecified contents of `a`, if A is not positive definite (or not finite).
 #[inline(always)]
 pub fn factorize(n: usize, a: &mut [f64]) -> bool {
     for j in 0..n {
         let pivot = a[j * n + j];
-        // Written this way round so that NaN fails.
+        // Negated comparison, so that NaN fails.
         if !(pivot > 0.0 && pivot < f64::INFINITY) {
             return false;
         }
@@ -251,7 +273,7 @@ pub fn factorize(n: usize, a: &mut [f64]) -> bool {
         for i in j + 1..n {
             let l = a[j * n + i] * inverse;
             for k in j + 1..=i {
-                // Column j still holds L_kj D_j for the rows that are yet to be scaled, L_kj for those before i.
+                // Column j still holds L_kj D_j for the rows that are not yet scaled, and L_kj for those before i.
                 let scaled = if k < i { a[j * n + k] * pivot } else { a[j * n + k] };
                 a[k * n + i] -= l * scaled;
             }
@@ -261,8 +283,8 @@ pub fn factorize(n: usize, a: &mut [f64]) -> bool {
     true
 }
 
-/// Solves A X = B with the factors of [`factorize`], for `width` right-hand sides held side by side: row r of B is
-/// `b[r·width..]`. In place.
+/// Solves A X = B in place with the factors of [`factorize`], for `width` right-hand sides stored by rows: row r of B is
+/// `b[r·width..]`. O(n² · width).
 #[inline(always)]
 pub fn solve(n: usize, factors: &[f64], width: usize, b: &mut [f64]) {
     for r in 0..n {

@@ -1,12 +1,12 @@
-//! Sums over long vectors, in an order that does not depend on the machine: eight partial sums, then those in pairs.
+//! Sums over long vectors in an order that does not depend on the machine: eight partial sums, which are then added in pairs.
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Numbers taken at a time by loops over long vectors: two registers of the most common vector extension, so that additions of one
-/// need not wait for the other.
+/// Number of entries per step of loops over long vectors: two registers of the most common vector extension, so that
+/// additions in one do not wait for the other.
 pub const BLOCK: usize = 8;
 
-/// Eight partial sums.
+/// Accumulator with eight partial sums.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum([f64; BLOCK]);
 
@@ -19,7 +19,7 @@ impl Sum {
         }
     }
 
-    /// The whole sum.
+    /// Returns the total of the partial sums.
     #[inline(always)]
     pub fn total(self) -> f64 {
         let s = self.0;
@@ -27,7 +27,7 @@ impl Sum {
     }
 }
 
-/// The last, shorter block of a slice, filled up with zeros.
+/// Returns the last, shorter block of a slice, padded with zeros.
 #[inline(always)]
 pub fn padded(rest: &[f64]) -> [f64; BLOCK] {
     let mut block = [0.0; BLOCK];
@@ -35,7 +35,7 @@ pub fn padded(rest: &[f64]) -> [f64; BLOCK] {
     block
 }
 
-/// Σ xᵢ yᵢ.
+/// Computes the inner product Σ xᵢ yᵢ.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     assert_eq!(x.len(), y.len(), "vectors of {} and {} numbers", x.len(), y.len());
     Arch::new().dispatch(Dot { x, y })
@@ -62,7 +62,7 @@ impl WithSimd for Dot<'_> {
     }
 }
 
-/// Adds a (cᵢ · x) to `out[i]` for each of the columns cᵢ, which stand one after the other; each product has the bits of [`dot`].
+/// Adds a (cᵢ · x) to `out[i]` for each of the contiguous columns cᵢ; each product has the same bits as [`dot`].
 pub fn add_products(a: f64, columns: &[f64], x: &[f64], out: &mut [f64]) {
     let (total, n) = (columns.len(), x.len());
     assert_eq!(total, n * out.len(), "{total} numbers are not {} columns of {n}", out.len());

@@ -1,14 +1,14 @@
-//! A model of transitions, seen at one length of hold.
+//! A transition model evaluated at one fixed hold interval.
 //!
-//! In discrete time the model is of the mean derivative over a hold of length τ, with τ as its last input:
+//! In discrete time the model describes the mean derivative over a zero-order hold of length τ, with τ as its last input:
 //!
 //! ```text
-//! g(x, u, τ) = (h(x, u, τ) − x)/τ,   h the state after u was held for τ from x
+//! g(x, u, τ) = (h(x, u, τ) − x)/τ,   h(x, u, τ): the state after u was held for τ from x
 //! ```
 //!
-//! At a fixed τ it is a function of (x, u) like any vector field, and x⁺ = x + τ g(x, u, τ) one step of Euler's method.
+//! At a fixed τ, g is a function of (x, u) like any vector field, and x⁺ = x + τ g(x, u, τ) is one step of Euler's method.
 
-use super::joint::Joint;
+use super::covariance_columns::CovarianceColumns;
 use super::notes::Note;
 use super::training::TrainingReport;
 use super::weight_space::WeightSpace;
@@ -19,7 +19,7 @@ use crate::random::{Rng, Stream};
 use crate::system::Dynamics;
 use std::sync::Arc;
 
-/// z ↦ g(z, τ) for a model whose last control is τ.
+/// The function z ↦ g(z, τ) of a model whose last control is the interval τ.
 ///
 /// ```text
 /// μ(x, u) = μ(x, u, τ),   σ(x, u) = σ(x, u, τ),   Jacobians without their column ∂/∂τ
@@ -31,18 +31,18 @@ pub struct AtInterval {
 }
 
 impl AtInterval {
-    /// `model` at holds of length `interval`. Panics unless the model has a control to be τ.
+    /// Fixes the last control of `model` at `interval`. Panics if the model has no control.
     pub fn new(model: Arc<dyn StatisticalModel>, interval: f64) -> Self {
         assert!(model.dims().control > 0, "the last control of the model is the interval; it has none");
         AtInterval { model, interval }
     }
 
-    /// τ
+    /// The interval τ.
     pub fn interval(&self) -> f64 {
         self.interval
     }
 
-    /// The same model after `change`.
+    /// Applies `change` to a copy of the inner model and keeps the copy.
     fn changed<T>(
         &mut self,
         change: impl FnOnce(&mut dyn StatisticalModel) -> Result<T, ModelError>,
@@ -53,13 +53,13 @@ impl AtInterval {
         answer
     }
 
-    /// (z, τ) of every z, in memory of the caller's.
-    fn extended(&self, z: Points<'_>, mut memory: Vec<f64>) -> Vec<f64> {
-        extend(z, self.interval, &mut memory);
-        memory
+    /// Appends τ to every point z, in buffer supplied by the caller.
+    fn extended(&self, z: Points<'_>, mut buffer: Vec<f64>) -> Vec<f64> {
+        extend(z, self.interval, &mut buffer);
+        buffer
     }
 
-    /// The measurements with τ as their last control.
+    /// Appends τ to the controls of all measurements.
     fn extended_data(&self, data: &Measurements) -> Result<Measurements, ModelError> {
         if data.dims() != self.dims() {
             return Err(MeasurementError::OtherSystem { found: data.dims(), expected: self.dims() }.into());
@@ -72,7 +72,7 @@ impl AtInterval {
     }
 }
 
-/// (z, τ) of every z.
+/// Appends the interval τ to every point z.
 fn extend(z: Points<'_>, interval: f64, out: &mut Vec<f64>) {
     out.clear();
     for i in 0..z.len() {
@@ -81,14 +81,14 @@ fn extend(z: Points<'_>, interval: f64, out: &mut Vec<f64>) {
     }
 }
 
-/// Drops the last of every `inputs` entries: ∂/∂τ.
+/// Removes the column ∂/∂τ, the last of every `inputs` entries, from each Jacobian.
 fn drop_last(inputs: usize, jacobian: &mut Blocks) {
     let (rows, count) = (jacobian.size() / inputs, jacobian.len());
     for row in 0..rows * count {
         let from = row * inputs;
         jacobian.as_mut_slice().copy_within(from..from + inputs - 1, row * (inputs - 1));
     }
-    // Only cut off: what was moved to the front stays.
+    // This only shortens the buffer; the entries moved to the front are kept.
     jacobian.resize(rows * (inputs - 1), count);
 }
 
@@ -98,7 +98,7 @@ impl StatisticalModel for AtInterval {
         Dims { state, control: control - 1 }
     }
 
-    /// Measurements of g at this interval.
+    /// Adds measurements of g at this interval.
     fn update(&mut self, new: &Measurements) -> Result<(), ModelError> {
         let extended = self.extended_data(new)?;
         self.changed(|model| model.update(&extended))
@@ -125,8 +125,8 @@ impl StatisticalModel for AtInterval {
         self.model.covariance(Points::new(&self.extended(z, Vec::new()), self.inner()), out);
     }
 
-    fn joint(&self, z: Points<'_>) -> Box<dyn Joint + '_> {
-        self.model.joint(Points::new(&self.extended(z, Vec::new()), self.inner()))
+    fn covariance_columns(&self, z: Points<'_>) -> Box<dyn CovarianceColumns + '_> {
+        self.model.covariance_columns(Points::new(&self.extended(z, Vec::new()), self.inner()))
     }
 
     fn confidence_scale(&self) -> &[f64] {
@@ -154,7 +154,7 @@ impl StatisticalModel for AtInterval {
         Box::new(self.clone())
     }
 
-    /// Without what is said of τ: that it is always the same is no news where it is chosen.
+    /// Omits the remark that τ is constant, which holds by construction.
     fn notes(&self) -> Vec<Note> {
         let last = self.inner() - 1;
         let mut notes = self.model.notes();
@@ -163,7 +163,7 @@ impl StatisticalModel for AtInterval {
     }
 }
 
-/// One function drawn from the model, at the interval.
+/// A function sampled from the model, at the fixed interval.
 struct Drawn {
     inner: Box<dyn Dynamics>,
     interval: f64,

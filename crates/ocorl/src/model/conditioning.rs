@@ -1,42 +1,50 @@
-//! A Gaussian process of one output, conditioned on data: exactly, or through inducing points.
+//! Conditioning of the Gaussian process of one output on its data: exactly, or through inducing points.
 //!
-//! Both are of the form (in standardised units)
+//! Both posteriors have the form (in standardised units)
 //!
 //! ```text
 //! μ(z) = k(z)ᵀ α,   σ²(z) = k(z, z) − k(z)ᵀ A k(z)
 //! ```
 //!
-//! with k(z) the covariances with the data, or with the inducing points. Exactly: A = (K + N)⁻¹ = L⁻ᵀ L⁻¹, α = A y. Where rows of the data
-//! are averages W f, k(z) are covariances with their nodes, A = Wᵀ (W K Wᵀ + N)⁻¹ W and α = Wᵀ (W K Wᵀ + N)⁻¹ y.
+//! where k(z) are the covariances with the data, or with the inducing points. The exact posterior has A = (K + N)⁻¹ = L⁻ᵀ L⁻¹ and α
+//! = A y. If rows of the data are averages W f, k(z) are covariances with their nodes, A = Wᵀ (W K Wᵀ + N)⁻¹ W and α = Wᵀ (W K Wᵀ +
+//! N)⁻¹ y. Conditioning on n rows costs O(n³/3), one new row O(n²), m inducing points O(n m²).
+//!
+//! | symbol | code | size |
+//! |---|---|---|
+//! | K, N | kernel matrix, [`NoiseMatrix`] | n × n |
+//! | L | `Exact::factor` | n × n, lower |
+//! | W | [`Averages`] | n × nodes, sparse |
+//! | m, Kₘₘ = L Lᵀ, B = R Rᵀ | `Inducing::points`, `prior`, `inner` | m × m |
 
 use super::inputs::{Averages, Inputs};
-use super::kernels::{Against, Covariance};
+use super::kernels::{Covariance, CrossInputs};
 use super::noise::{NoiseMatrix, add_noise};
-use super::pool::Pool;
 use super::targets::Targets;
 use crate::linalg::panels::{Block, Triangle};
 use crate::linalg::small::axpy;
-use crate::linalg::{Cholesky, Points, Rows};
+use crate::linalg::{Cholesky, Points, Pool, Rows};
 use crate::random::Rng;
 use std::sync::Arc;
 
-/// Fractions of the mean diagonal that are added, one after the other, until the matrix can be factorised.
+/// Jitters as fractions of the mean diagonal, tried in this order until the factorisation succeeds.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
 
-/// The largest of them.
+/// The largest jitter that is tried.
 pub(super) const LARGEST_JITTER: f64 = JITTERS[JITTERS.len() - 1];
 
-/// A factor with the fraction of the diagonal that had to be added.
+/// A Cholesky factor and the jitter, as a fraction of the mean diagonal, that was needed to compute it.
 type Factorized = (Cholesky, f64);
 
-/// Factorises the covariances of the data with `noise` added: plainly, and if that fails with ever more jitter, as a fraction of the mean
-/// of k(xᵢ, xᵢ).
+/// Factorises the covariance matrix of the data plus `noise`, first without jitter and, if that fails, with increasing jitter, each
+/// a fraction of the mean of k(xᵢ, xᵢ). `None` if the largest jitter fails too or the kernel is not finite. O(n³/3) for each
+/// attempt.
 fn factorize(covariance: &dyn Covariance, inputs: &Inputs, noise: &NoiseMatrix) -> Option<Factorized> {
     let scale = mean_diagonal(covariance, &inputs.x);
     if !scale.is_finite() {
         return None;
     }
-    // A prior that knows f at all data (a line through its one point) is no reason to give up.
+    // A prior variance of zero at all data (a linear kernel at its origin) is valid; the jitter is then absolute.
     let scale = if scale > 0.0 { scale } else { 1.0 };
     let mut pool = Pool::default();
     JITTERS.iter().find_map(|&jitter| {
@@ -54,7 +62,7 @@ fn factorize(covariance: &dyn Covariance, inputs: &Inputs, noise: &NoiseMatrix) 
     })
 }
 
-/// K(x, x), column after column, each from the diagonal on and in memory that may be changed.
+/// Computes K(x, x) column by column. `take` receives each column from the diagonal down and may change it.
 pub(super) fn gram(
     covariance: &dyn Covariance,
     x: &Rows,
@@ -66,14 +74,14 @@ pub(super) fn gram(
     for j in 0..n {
         x.copy_point(j, &mut z);
         let column = &mut column[j..];
-        covariance.values(Against { x: x.view().from(j), z: &z }, column, pool);
+        covariance.values(CrossInputs { x: x.view().from(j), z: &z }, column, pool);
         take(j, column);
     }
     pool.give(column);
     pool.give(z);
 }
 
-/// k(xᵢ, xᵢ) of all points.
+/// The variances k(xᵢ, xᵢ) of all points.
 pub(super) fn diagonal(covariance: &dyn Covariance, x: &Rows) -> Vec<f64> {
     let mut z = vec![0.0; x.dim()];
     let mut own = |i: usize| {
@@ -83,17 +91,18 @@ pub(super) fn diagonal(covariance: &dyn Covariance, x: &Rows) -> Vec<f64> {
     (0..x.len()).map(&mut own).collect()
 }
 
-/// The mean of k(xᵢ, xᵢ): what jitter is measured in. Noise must not be in it, or one useless measurement drowns all others.
+/// The mean of k(xᵢ, xᵢ), the unit of the jitter. Noise is excluded, because one measurement with a huge noise variance would
+/// otherwise scale the jitter for all others.
 fn mean_diagonal(covariance: &dyn Covariance, x: &Rows) -> f64 {
     diagonal(covariance, x).iter().sum::<f64>() / x.len().max(1) as f64
 }
 
-/// K(x, z) for many z: column i holds k(x, zᵢ).
+/// Computes K(x, z) for many z: column i holds k(x, zᵢ).
 fn cross(covariance: &dyn Covariance, x: &Rows, z: Points<'_>, pool: &mut Pool) -> Vec<f64> {
     let mut out = vec![0.0; x.len() * z.len()];
     if !x.is_empty() {
         for (i, column) in out.chunks_exact_mut(x.len()).enumerate() {
-            covariance.values(Against { x: x.view(), z: z.at(i) }, column, pool);
+            covariance.values(CrossInputs { x: x.view(), z: z.at(i) }, column, pool);
         }
     }
     out
@@ -103,14 +112,14 @@ fn cross(covariance: &dyn Covariance, x: &Rows, z: Points<'_>, pool: &mut Pool) 
 #[derive(Clone, Debug)]
 pub(super) struct Exact {
     factor: Cholesky,
-    /// L⁻¹ y, kept because it grows with the factor.
+    /// L⁻¹ y, kept because it can be extended together with the factor.
     half: Vec<f64>,
     /// (K + N)⁻¹ y
     weights: Vec<f64>,
-    /// Standardised covariances of the noise, the learned factor included.
+    /// Standardised covariance matrix of the noise, including the learned factor.
     noise: NoiseMatrix,
     jitter: f64,
-    /// W, and Wᵀ (K + N)⁻¹ y, if there is one.
+    /// W and Wᵀ (K + N)⁻¹ y, if rows are averages.
     averages: Option<(Arc<Averages>, Vec<f64>)>,
 }
 
@@ -138,8 +147,8 @@ impl Exact {
         }
     }
 
-    /// Takes in points that are already the last of `x`. False, and nothing changed, if the factor cannot grow, was jittered, or is of
-    /// averages.
+    /// Extends the factor by points that already stand at the end of `x`, O(n²) for each. Returns false and changes nothing if the
+    /// extended matrix is not positive definite, if the factor contains jitter, or if rows are averages.
     fn append(&mut self, covariance: &dyn Covariance, x: &Rows, y: &[f64], noise: &[f64]) -> bool {
         let (known, n) = (self.factor.len(), x.len());
         if self.jitter > 0.0 || self.averages.is_some() {
@@ -153,7 +162,7 @@ impl Exact {
         let (mut across, mut corner) = (vec![0.0; known * new], vec![0.0; new * new]);
         let mut column = vec![0.0; n];
         for (i, z) in points.chunks_exact(dim).enumerate() {
-            covariance.values(Against { x: x.view(), z }, &mut column, &mut pool);
+            covariance.values(CrossInputs { x: x.view(), z }, &mut column, &mut pool);
             across[i * known..(i + 1) * known].copy_from_slice(&column[..known]);
             corner[i * new..(i + 1) * new].copy_from_slice(&column[known..]);
             corner[i * new + i] += noise[known + i];
@@ -172,7 +181,7 @@ impl Exact {
         finite
     }
 
-    /// Back to the first `n` points.
+    /// Restores the posterior of the first `n` points.
     fn truncate(&mut self, n: usize) {
         self.factor.truncate(n);
         self.half.truncate(n);
@@ -180,17 +189,17 @@ impl Exact {
         self.finish();
     }
 
-    /// Drops the points `gone` (ascending), y being what remains.
-    fn remove(&mut self, gone: &[usize], y: &[f64]) {
-        // From the last on, so that the numbers of the others stay what they are.
-        for &i in gone.iter().rev() {
+    /// Removes the points `removed` (ascending indices); `y` are the targets that remain.
+    fn remove(&mut self, removed: &[usize], y: &[f64]) {
+        // Removed in descending order, so that the remaining indices stay valid.
+        for &i in removed.iter().rev() {
             self.factor.remove(i);
             self.noise.diagonal.remove(i);
         }
         self.solve(y);
     }
 
-    /// Raises the noise variance of some points.
+    /// Increases the noise variance of some points by rank-one updates of the factor.
     fn raise_noise(&mut self, noise: &[f64], y: &[f64]) {
         for (i, new) in noise.iter().enumerate() {
             let delta = new - self.noise.diagonal[i];
@@ -203,8 +212,9 @@ impl Exact {
     }
 }
 
-/// A posterior through m inducing points, a subset of the data: the optimal Gaussian of [Tit09], as in [Bur20]. Of averages the points are
-/// some of their nodes, and Kₙₘ is W times the covariances with the nodes; correlations of the noise are left out.
+/// The posterior through m inducing points, a subset of the data: the optimal variational Gaussian of [Tit09], computed as in
+/// [Bur20]. For averages the inducing points are some of their nodes, and Kₙₘ is W times the covariances with the nodes.
+/// Correlations of the noise are neglected. O(n m²).
 ///
 /// ```text
 /// Kₘₘ = L Lᵀ,   B = I + L⁻¹ Kₘₙ N⁻¹ Kₙₘ L⁻ᵀ = R Rᵀ
@@ -219,7 +229,7 @@ pub(super) struct Inducing {
     jitter: f64,
 }
 
-/// Noise variances below this fraction of one are raised to it: an inducing approximation of noiseless data is no use.
+/// Noise variances below this value (standardised units) are raised to it: B would otherwise be too ill-conditioned to factorise.
 const LEAST_NOISE: f64 = 1e-10;
 
 impl Inducing {
@@ -235,8 +245,8 @@ impl Inducing {
         let (prior, jitter) = factorize(covariance, &points, &NoiseMatrix::none(m))?;
         let points = points.x;
 
-        // B must not be so large that rounding drowns the one in it: |V Vᵀ| ≤ Σ k(xᵢ, xᵢ)/Nᵢ.
-        let least = LEAST_NOISE.max(1e-12 * n as f64 * mean_diagonal(covariance, x));
+        // Limits ‖V Vᵀ‖ ≤ Σ k(xᵢ, xᵢ)/Nᵢ, so that the identity in B is not lost to rounding.
+        let smallest = LEAST_NOISE.max(1e-12 * n as f64 * mean_diagonal(covariance, x));
         // V = L⁻¹ Kₘₙ N^(−½), in blocks of columns; B = I + V Vᵀ, b = V N^(−½) y.
         let (mut b, mut right) = (vec![0.0; m * m], vec![0.0; m]);
         for i in 0..m {
@@ -253,18 +263,18 @@ impl Inducing {
                 match &inputs.averages {
                     None => {
                         x.copy_point(start + i, &mut z);
-                        covariance.values(Against { x: points.view(), z: &z }, column, &mut pool);
+                        covariance.values(CrossInputs { x: points.view(), z: &z }, column, &mut pool);
                     }
                     Some(averages) => {
                         column.fill(0.0);
                         for q in averages.of(start + i) {
                             x.copy_point(q, &mut z);
-                            covariance.values(Against { x: points.view(), z: &z }, &mut node, &mut pool);
+                            covariance.values(CrossInputs { x: points.view(), z: &z }, &mut node, &mut pool);
                             axpy(averages.weights(q..q + 1)[0], &node, column);
                         }
                     }
                 }
-                let root = noise[start + i].max(least).sqrt();
+                let root = noise[start + i].max(smallest).sqrt();
                 for k in column {
                     *k /= root;
                 }
@@ -272,7 +282,7 @@ impl Inducing {
             prior.solve_lower(v, count);
             add_products(v, m, &mut b);
             for (i, column) in v.chunks_exact(m).enumerate() {
-                let scaled = y[start + i] / noise[start + i].max(least).sqrt();
+                let scaled = y[start + i] / noise[start + i].max(smallest).sqrt();
                 axpy(scaled, column, &mut right);
             }
             start += count;
@@ -299,13 +309,14 @@ fn add_products(v: &[f64], m: usize, b: &mut [f64]) {
     Block::pack(&rows, count, m, &mut memory).add_gram(1.0, b);
 }
 
-/// Chooses `count` of the points so that each is the one the chosen ones tell least about: a pivoted Cholesky factorisation.
-/// O(n · count²). Fewer are chosen if nothing is left to tell.
-pub(super) fn informative(covariance: &dyn Covariance, x: &Rows, count: usize) -> Vec<usize> {
+/// Selects up to `count` inducing points from the data by a pivoted Cholesky factorisation: each new point has the largest
+/// posterior variance given the points selected before it. Stops early if this variance falls below 1e-9 of the largest prior
+/// variance. O(n · count²).
+pub(super) fn select_inducing(covariance: &dyn Covariance, x: &Rows, count: usize) -> Vec<usize> {
     let (n, dim, mut pool) = (x.len(), x.dim(), Pool::default());
     let mut z = vec![0.0; dim];
     let mut left = diagonal(covariance, x);
-    let least = 1e-9 * left.iter().fold(0.0, |a: f64, b| a.max(*b));
+    let smallest = 1e-9 * left.iter().fold(0.0, |a: f64, b| a.max(*b));
     let mut chosen: Vec<usize> = Vec::new();
     let mut columns: Vec<Vec<f64>> = Vec::new();
     while chosen.len() < count.min(n) {
@@ -313,13 +324,13 @@ pub(super) fn informative(covariance: &dyn Covariance, x: &Rows, count: usize) -
             .iter()
             .enumerate()
             .fold((0, &f64::NEG_INFINITY), |best, (i, v)| if v > best.1 { (i, v) } else { best });
-        // One at least: a kernel that vanishes or overflows at all points is the factorisation's business.
-        if !(variance > least) && !chosen.is_empty() {
+        // Select at smallest one point. If the kernel vanishes or overflows at all points, the factorisation reports the failure.
+        if !(variance > smallest) && !chosen.is_empty() {
             break;
         }
         x.copy_point(best, &mut z);
         let mut column = vec![0.0; n];
-        covariance.values(Against { x: x.view(), z: &z }, &mut column, &mut pool);
+        covariance.values(CrossInputs { x: x.view(), z: &z }, &mut column, &mut pool);
         for earlier in &columns {
             axpy(-earlier[best], earlier, &mut column);
         }
@@ -335,7 +346,7 @@ pub(super) fn informative(covariance: &dyn Covariance, x: &Rows, count: usize) -
     chosen
 }
 
-/// One output, conditioned on its data.
+/// The posterior of one output, exact or through inducing points.
 #[derive(Clone, Debug)]
 pub(super) enum Conditioning {
     Exact(Exact),
@@ -343,7 +354,7 @@ pub(super) enum Conditioning {
 }
 
 impl Conditioning {
-    /// Conditions on the data; through `chosen` points if they are given. None if no jitter helps.
+    /// Conditions on the data, through the `chosen` inducing points if given. `None` if the factorisation fails with every jitter.
     pub(super) fn new(
         covariance: &dyn Covariance,
         inputs: &Inputs,
@@ -359,7 +370,7 @@ impl Conditioning {
         }
     }
 
-    /// See [`Exact::append`]; an inducing approximation is made anew instead.
+    /// Extends an exact posterior, see [`Exact::append`]. Returns false for an inducing approximation, which must be recomputed.
     pub(super) fn append(
         &mut self,
         covariance: &dyn Covariance,
@@ -374,28 +385,31 @@ impl Conditioning {
         }
     }
 
-    /// Back to the first `n` points, after an [`append`](Self::append) that is not wanted any more.
+    /// Restores the posterior of the first `n` points, to undo an [`append`](Self::append).
     pub(super) fn truncate(&mut self, n: usize) {
         if let Conditioning::Exact(exact) = self {
             exact.truncate(n);
         }
     }
 
-    /// Drops the points `gone` (ascending), `targets` being what remains. False if it must be made anew.
-    pub(super) fn remove(&mut self, gone: &[usize], targets: &Targets) -> bool {
+    /// Removes the points `removed` (ascending indices); `targets` are those that remain. Returns false if the posterior must be
+    /// recomputed.
+    pub(super) fn remove(&mut self, removed: &[usize], targets: &Targets) -> bool {
         match self {
-            // Each removal costs about n²; a new factor n³/3.
+            // One removal costs about n² operations, a new factorisation n³/3.
             Conditioning::Exact(exact)
-                if exact.jitter == 0.0 && exact.averages.is_none() && gone.len() < exact.factor.len() / 3 =>
+                if exact.jitter == 0.0
+                    && exact.averages.is_none()
+                    && removed.len() < exact.factor.len() / 3 =>
             {
-                exact.remove(gone, &targets.y);
+                exact.remove(removed, &targets.y);
                 true
             }
             _ => false,
         }
     }
 
-    /// Takes over larger noise. False if it must be made anew.
+    /// Takes over increased noise variances. Returns false if the posterior must be recomputed.
     pub(super) fn raise_noise(&mut self, targets: &Targets, factor: f64) -> bool {
         let Conditioning::Exact(exact) = self else { return false };
         let noise: Vec<f64> = targets.noise.iter().map(|v| v * factor).collect();
@@ -409,7 +423,7 @@ impl Conditioning {
         true
     }
 
-    /// The points that k(z) refers to.
+    /// The points that k(z) refers to: the data, their nodes, or the inducing points.
     pub(super) fn basis<'a>(&'a self, inputs: &'a Inputs) -> &'a Rows {
         match self {
             Conditioning::Exact(_) => &inputs.x,
@@ -417,7 +431,7 @@ impl Conditioning {
         }
     }
 
-    /// α
+    /// The weights α of the mean μ(z) = k(z)ᵀ α.
     pub(super) fn weights(&self) -> &[f64] {
         match self {
             Conditioning::Exact(exact) => {
@@ -427,7 +441,7 @@ impl Conditioning {
         }
     }
 
-    /// The relative jitter that was needed.
+    /// The relative jitter that was needed for the factorisation.
     pub(super) fn jitter(&self) -> f64 {
         match self {
             Conditioning::Exact(exact) => exact.jitter,
@@ -435,7 +449,7 @@ impl Conditioning {
         }
     }
 
-    /// W, if there is one.
+    /// The averaging matrix W of the data, if rows are averages.
     fn averages(&self) -> Option<&Averages> {
         match self {
             Conditioning::Exact(exact) => exact.averages.as_ref().map(|(averages, _)| &**averages),
@@ -443,7 +457,7 @@ impl Conditioning {
         }
     }
 
-    /// Length of the columns that [`halve`](Self::halve) makes.
+    /// Length of the columns that [`whiten`](Self::whiten) computes.
     pub(super) fn rank(&self) -> usize {
         match self {
             Conditioning::Exact(exact) => exact.factor.len(),
@@ -451,7 +465,7 @@ impl Conditioning {
         }
     }
 
-    /// kᵀ A k for each column of `k`, and A k into `weights` if it is given.
+    /// Computes kᵀ A k for each column of `k`, and A k into `weights` if given.
     pub(super) fn reduce(&self, k: &[f64], weights: Option<&mut [f64]>, out: &mut [f64], pool: &mut Pool) {
         let Some(averages) = self.averages() else {
             self.reduce_rows(k, weights, out, pool);
@@ -468,7 +482,7 @@ impl Conditioning {
         pool.give(rows);
     }
 
-    /// The same for columns that are averaged already.
+    /// Computes kᵀ A k and A k for columns that are already multiplied by W.
     fn reduce_rows(&self, k: &[f64], weights: Option<&mut [f64]>, out: &mut [f64], pool: &mut Pool) {
         let columns = out.len();
         let basis = match self {
@@ -505,8 +519,9 @@ impl Conditioning {
         pool.give(memory);
     }
 
-    /// L⁻¹ W k of each of the `columns` columns of `block` into `out`; through inducing points also R⁻¹ L⁻¹ k, appended to `second`.
-    pub(super) fn halve(&self, block: &[f64], columns: usize, out: &mut [f64], second: &mut Vec<f64>) {
+    /// Computes L⁻¹ W k for each of the `columns` columns of `block` into `out`. With inducing points it also appends R⁻¹ L⁻¹ k to
+    /// `second`.
+    pub(super) fn whiten(&self, block: &[f64], columns: usize, out: &mut [f64], second: &mut Vec<f64>) {
         match self.averages() {
             None => out.copy_from_slice(block),
             Some(averages) => averages.average(block, out),
@@ -522,7 +537,7 @@ impl Conditioning {
         }
     }
 
-    /// Posterior covariances of the points z (standardised), P × P.
+    /// Computes the P × P posterior covariance matrix of the points z (kernel coordinates).
     pub(super) fn covariance(
         &self,
         covariance: &dyn Covariance,
@@ -563,9 +578,10 @@ impl Conditioning {
         }
     }
 
-    /// The weights v with f(z) = prior draw(z) + k(z)ᵀ v for a draw from the posterior, given the prior draw at the basis.
+    /// Computes the weights v of a posterior sample f(z) = prior sample(z) + k(z)ᵀ v, given the prior sample at the basis points.
     ///
-    /// Exact: v = Wᵀ (K + N)⁻¹ (y − W draw − ε). Inducing: v = Kₘₘ⁻¹ (u − draw), u = μ + L R⁻ᵀ ξ a draw of the values at the points, ξ ~ N(0, I).
+    /// Exact: v = Wᵀ (K + N)⁻¹ (y − W draw − ε). Inducing: v = Kₘₘ⁻¹ (u − draw), where u = μ + L R⁻ᵀ ξ is a sample of the values at
+    /// the inducing points, ξ ~ N(0, I).
     pub(super) fn path_weights(&self, y: &[f64], draw: &[f64], rng: &mut Rng) -> Vec<f64> {
         match self {
             Conditioning::Exact(exact) => {
@@ -598,12 +614,13 @@ impl Conditioning {
         }
     }
 
-    /// I(y; f) = ½ ln det(I + N⁻¹ K) = Σ ln(Lᵢᵢ/√Nᵢ), Nᵢ being the squared diagonal of the factor of N. Through inducing points ½ ln det B, which is at most that.
+    /// The information gain I(y; f) = ½ ln det(I + N⁻¹ K) = Σ ln(Lᵢᵢ/√Nᵢ), where √Nᵢ is the diagonal of the Cholesky factor of N.
+    /// With inducing points ½ ln det B, which is a lower bound of it.
     pub(super) fn information_gain(&self) -> f64 {
         self.information_gain_from(0)
     }
 
-    /// What the points from number `known` on, which were [appended](Self::append), have added to it.
+    /// The part of the information gain that the points from index `known` on, added by [`append`](Self::append), contribute.
     pub(super) fn information_gain_from(&self, known: usize) -> f64 {
         match self {
             Conditioning::Exact(exact) => {
@@ -624,13 +641,13 @@ impl Conditioning {
     /// yᵢ − μ₋ᵢ = αᵢ/A_ii,   σ²₋ᵢ = 1/A_ii − Nᵢ
     /// ```
     ///
-    /// O(n³/3). None for an inducing approximation.
-    pub(super) fn leave_one_out(&self) -> Option<Vec<LeftOut>> {
+    /// O(n³/3). `None` for an inducing approximation.
+    pub(super) fn leave_one_out(&self) -> Option<Vec<LeaveOneOut>> {
         let Conditioning::Exact(exact) = self else { return None };
         let diagonal = exact.factor.inverse_diagonal();
         let each = diagonal.iter().zip(&exact.weights).zip(&exact.noise.diagonal);
         Some(
-            each.map(|((a, alpha), noise)| LeftOut {
+            each.map(|((a, alpha), noise)| LeaveOneOut {
                 residual: alpha / a,
                 variance: (1.0 / a - noise).max(0.0),
                 noise: *noise,
@@ -640,13 +657,13 @@ impl Conditioning {
     }
 }
 
-/// A measurement against the model that has not seen it, in standardised units.
+/// The leave-one-out prediction of one measurement, in standardised units.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct LeftOut {
-    /// yᵢ − μ₋ᵢ
+pub(super) struct LeaveOneOut {
+    /// The residual yᵢ − μ₋ᵢ.
     pub(super) residual: f64,
-    /// σ²₋ᵢ of f
+    /// The variance σ²₋ᵢ of f.
     pub(super) variance: f64,
-    /// Noise variance.
+    /// The noise variance.
     pub(super) noise: f64,
 }

@@ -1,31 +1,37 @@
-//! How far to trust σ: the scale β of confidence bands, and whether bands hold what they promise.
+//! The confidence scale β and the calibration of confidence bands μ ± β σ.
+//!
+//! β multiplies the posterior standard deviation σ, so that |f − μ| ≤ β σ holds at a chosen confidence. This module computes β from
+//! a constant, from the information gain, or from held-out predictions, and measures how often bands contain held-out values. How
+//! the planner uses β is not decided here.
 
 use super::ModelError;
 
-/// How β is chosen: f is believed to lie within μ ± β σ.
+/// How the confidence scale β of the bands μ ± β σ is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Confidence {
-    /// The same for all outputs and episodes; 1 is the practice of the paper's experiments.
+    /// One value for all outputs and episodes; the paper's experiments use 1.
     Constant(f64),
-    /// The theory's form with the information gain γ of the data so far, for dₓ outputs at once:
+    /// The theoretical form with the information gain γ of the data so far, simultaneously for dₓ outputs:
     ///
     /// ```text
     /// β = B + √(2 (γ + ln(dₓ/δ)))
     /// ```
     ///
-    /// [Chow17, theorem 2; with the model's noise variance as regularisation, Fie21, theorem 1], never falling.
+    /// [Chow17, theorem 2; with the model's noise variance as regularisation, Fie21, theorem 1]. β never decreases.
     InformationGain {
-        /// Probability that the bands fail somewhere.
+        /// δ: probability that the bands fail at some point.
         delta: f64,
-        /// B: a bound on the norm of f in the kernel's space, in standardised units.
+        /// B: a bound on the norm of f in the reproducing kernel Hilbert space, in standardised units.
         norm: f64,
     },
-    /// The least β ≥ 1 for which bands of this nominal level hold that share of left-out measurements.
+    /// The smallest β ≥ 1 for which bands of the nominal level contain that share of the leave-one-out measurements.
     ///
-    /// Never below one: what is left out has had its part in the hyper-parameters, so it flatters the model, and where noise drowns
-    /// σ any β will do. Bands narrowed on such evidence fail where it matters, away from the data (`tests/calibration.rs`).
+    /// β is never below 1: the hyper-parameters were learned from all measurements, so leave-one-out residuals are too small, and
+    /// where noise dominates σ they do not determine β at all. Bands narrowed on such evidence fail away from the data
+    /// (`tests/it/calibration.rs`).
     Calibrated {
-        /// Nominal level, e.g. 0.95.
+        /// Nominal level of the bands, e.g. 0.95.
         level: f64,
     },
 }
@@ -36,23 +42,23 @@ impl Default for Confidence {
     }
 }
 
-/// A measured value beside a prediction that was made without it, in physical units.
+/// A measured value and the model's prediction made without it, in physical units.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
-    /// What was measured.
+pub struct HeldOutPrediction {
+    /// The measured value.
     pub measured: f64,
-    /// μ
+    /// The predicted mean μ.
     pub mean: f64,
-    /// σ of f
+    /// The predicted standard deviation σ of f, without noise.
     pub std: f64,
-    /// Standard deviation of the measurement's noise.
+    /// The standard deviation of the measurement noise.
     pub noise_std: f64,
 }
 
-/// Fewer left-out measurements than this say too little about tails.
-const LEAST_JUDGED: usize = 8;
+/// Smallest number of held-out measurements from which β is calibrated; fewer determine the tails too poorly.
+const MIN_HELD_OUT: usize = 8;
 
-/// Calibration never scales by more than this factor either way: few data must not switch confidence off.
+/// Calibration scales by at most this factor up or down, so that few data cannot make the bands arbitrarily wide or narrow.
 const LARGEST_SCALE: f64 = 10.0;
 
 impl Confidence {
@@ -76,26 +82,33 @@ impl Confidence {
         if fine { Ok(()) } else { Err(ModelError::Setting { what, value: value.to_string(), need }) }
     }
 
-    /// β of one of `outputs` outputs.
-    pub(super) fn scale(&self, gain: f64, outputs: usize, judged: impl FnOnce() -> Vec<Judged>) -> f64 {
+    /// Computes β of one of `outputs` outputs. `held_out` supplies held-out predictions and is called only for
+    /// [`Self::Calibrated`].
+    pub(super) fn scale(
+        &self,
+        gain: f64,
+        outputs: usize,
+        held_out: impl FnOnce() -> Vec<HeldOutPrediction>,
+    ) -> f64 {
         match *self {
             Confidence::Constant(beta) => beta,
             Confidence::InformationGain { delta, norm } => {
                 norm + (2.0 * (gain + (outputs as f64 / delta).ln())).sqrt()
             }
-            Confidence::Calibrated { level } => calibrated_scale(&judged(), level).max(1.0),
+            Confidence::Calibrated { level } => calibrated_scale(&held_out(), level).max(1.0),
         }
     }
 }
 
-/// The least β with which |measured − μ| ≤ q √(β² σ² + noise²) holds for the share `level` of the values, q the normal quantile of that
-/// level. One with too few of them; rounded up to the next value, as conformal prediction does, so that small samples err to the safe side.
-pub fn calibrated_scale(judged: &[Judged], level: f64) -> f64 {
-    if judged.len() < LEAST_JUDGED {
+/// The smallest β for which |measured − μ| ≤ q √(β² σ² + noise²) holds for the share `level` of the values, q being the normal
+/// quantile of that level. The rank is rounded up as in conformal prediction, so that small samples give wider bands. Returns 1 for
+/// fewer than eight values.
+pub fn calibrated_scale(held_out: &[HeldOutPrediction], level: f64) -> f64 {
+    if held_out.len() < MIN_HELD_OUT {
         return 1.0;
     }
     let q = normal_quantile(0.5 + 0.5 * level);
-    let mut needed: Vec<f64> = judged
+    let mut needed: Vec<f64> = held_out
         .iter()
         .map(|j| {
             let excess = ((j.measured - j.mean) / q).powi(2) - j.noise_std.powi(2);
@@ -111,28 +124,30 @@ pub fn calibrated_scale(judged: &[Judged], level: f64) -> f64 {
 
 /// One point of a calibration curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CalibrationPoint {
     /// Nominal level of the band.
     pub level: f64,
-    /// Share of values inside it.
+    /// Observed share of values inside the band.
     pub observed: f64,
-    /// Half-width of the range in which the share would lie 19 times out of 20 by chance alone.
+    /// Half-width of the interval that contains the observed share with probability 0.95 if the bands are calibrated.
     pub margin: f64,
 }
 
-/// How often measured values lie in bands of the given levels around predictions that have not seen them; `beta` scales σ.
-pub fn calibration_curve(judged: &[Judged], beta: f64, levels: &[f64]) -> Vec<CalibrationPoint> {
-    let count = judged.len().max(1) as f64;
+/// The observed coverage of bands of the given nominal levels around held-out predictions; `beta` scales σ.
+pub fn calibration_curve(held_out: &[HeldOutPrediction], beta: f64, levels: &[f64]) -> Vec<CalibrationPoint> {
+    let count = held_out.len().max(1) as f64;
     let point = |&level: &f64| {
         let q = normal_quantile(0.5 + 0.5 * level);
-        let inside = |j: &&Judged| (j.measured - j.mean).abs() <= q * (beta * j.std).hypot(j.noise_std);
-        let observed = judged.iter().filter(inside).count() as f64 / count;
+        let inside =
+            |j: &&HeldOutPrediction| (j.measured - j.mean).abs() <= q * (beta * j.std).hypot(j.noise_std);
+        let observed = held_out.iter().filter(inside).count() as f64 / count;
         CalibrationPoint { level, observed, margin: 1.96 * (level * (1.0 - level) / count).sqrt() }
     };
     levels.iter().map(point).collect()
 }
 
-/// The x below which a standard normal variable lies with probability `p`: bisection on [`normal_cdf`].
+/// The quantile of the standard normal distribution: the x with Φ(x) = `p`, by bisection of [`normal_cdf`] on [−40, 40].
 pub fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-40.0, 40.0);
     for _ in 0..200 {
@@ -142,7 +157,8 @@ pub fn normal_quantile(p: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Φ(x), by the series near zero and the continued fraction of the tail beyond [Abr64, 26.2.10 and 26.2.14].
+/// The standard normal distribution function Φ(x), by its series for |x| < 4 and by the continued fraction of the tail beyond
+/// [Abr64, 26.2.10 and 26.2.14].
 pub fn normal_cdf(x: f64) -> f64 {
     let density = (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
     if x.abs() < 4.0 {
@@ -166,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_normal_distribution_has_its_tabulated_values() {
-        // [Abr64, table 26.1] and its quantiles.
+        // Values of [Abr64, table 26.1] and their quantiles.
         for (x, p) in [
             (0.0, 0.5),
             (1.0, 0.841_344_746_068_543),
@@ -177,16 +193,16 @@ mod tests {
         }
         assert!((normal_cdf(-6.0) / 9.865_876_450_376_98e-10 - 1.0).abs() < 1e-12);
         assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-12);
-        // Series and continued fraction meet.
+        // The series and the continued fraction agree where they meet.
         assert!((normal_cdf(4.0 - 1e-12) - normal_cdf(4.0)).abs() < 1e-15);
     }
 
-    fn judged(count: usize, too_small: f64) -> Vec<Judged> {
+    fn predictions(count: usize, too_small: f64) -> Vec<HeldOutPrediction> {
         let mut rng = Stream::root(5).rng();
         let mut one = || {
             let (std, noise_std) = (rng.uniform(0.1, 2.0), rng.uniform(0.0, 0.3));
             let measured = too_small * std * rng.normal() + noise_std * rng.normal();
-            Judged { measured, mean: 0.0, std, noise_std }
+            HeldOutPrediction { measured, mean: 0.0, std, noise_std }
         };
         (0..count).map(|_| one()).collect()
     }
@@ -194,14 +210,14 @@ mod tests {
     #[test]
     fn calibration_finds_the_factor_by_which_sigma_is_wrong() {
         for factor in [0.4, 1.0, 3.0] {
-            let beta = calibrated_scale(&judged(20_000, factor), 0.95);
+            let beta = calibrated_scale(&predictions(20_000, factor), 0.95);
             assert!((beta / factor - 1.0).abs() < 0.05, "β = {beta} for {factor}");
         }
     }
 
     #[test]
     fn calibrated_bands_hold_their_share() {
-        let sample = judged(5_000, 2.0);
+        let sample = predictions(5_000, 2.0);
         let beta = calibrated_scale(&sample, 0.9);
         let curve = calibration_curve(&sample, beta, &[0.5, 0.9, 0.99]);
         for point in curve {
@@ -210,17 +226,17 @@ mod tests {
     }
 
     #[test]
-    fn few_or_hopeless_values_do_not_switch_confidence_off() {
-        assert_eq!(calibrated_scale(&judged(5, 100.0), 0.95), 1.0);
-        assert_eq!(calibrated_scale(&judged(100, 1e9), 0.95), LARGEST_SCALE);
-        assert_eq!(calibrated_scale(&judged(100, 0.0), 0.95), 1.0 / LARGEST_SCALE);
+    fn few_or_extreme_values_keep_the_scale_within_its_limits() {
+        assert_eq!(calibrated_scale(&predictions(5, 100.0), 0.95), 1.0);
+        assert_eq!(calibrated_scale(&predictions(100, 1e9), 0.95), LARGEST_SCALE);
+        assert_eq!(calibrated_scale(&predictions(100, 0.0), 0.95), 1.0 / LARGEST_SCALE);
     }
 
     #[test]
     fn calibration_widens_bands_and_never_narrows_them() {
         let confidence = Confidence::Calibrated { level: 0.95 };
-        assert_eq!(confidence.scale(0.0, 1, || judged(1_000, 0.4)), 1.0);
-        assert!((confidence.scale(0.0, 1, || judged(20_000, 3.0)) - 3.0).abs() < 0.15);
+        assert_eq!(confidence.scale(0.0, 1, || predictions(1_000, 0.4)), 1.0);
+        assert!((confidence.scale(0.0, 1, || predictions(20_000, 3.0)) - 3.0).abs() < 0.15);
     }
 
     #[test]

@@ -1,25 +1,24 @@
-//! Functions drawn from the posterior, by pathwise conditioning [Wil20]:
+//! Functions sampled from the posterior by pathwise conditioning [Wil20]:
 //!
 //! ```text
 //! f(z) = Σ wₘ φₘ(z) + k(z)ᵀ (K + N)⁻¹ (y − Σ wₘ φₘ(x) − ε),   w ~ N(0, I), ε ~ N(0, N)
 //! ```
 //!
-//! The first term is a draw from the prior, made of random features; the second moves it to the data exactly. With inducing points
-//! the second moves it to a draw of the values at those points instead.
+//! The first term is a sample of the prior made of random features; the second term corrects it exactly to the data. With inducing
+//! points the correction matches a sample of the values at the inducing points instead. One evaluation costs O(features + n).
 
 use super::features::Feature;
 use super::gaussian_process::Output;
 use super::inputs::Inputs;
-use super::kernels::{Against, Covariance};
+use super::kernels::{Covariance, CrossInputs};
 use super::mean::FittedMean;
-use super::pool::Pool;
 use super::space::Space;
-use crate::linalg::{Dims, Linearization, Points, Rows, vector};
+use crate::linalg::{Dims, Linearization, Points, Pool, Rows, vector};
 use crate::random::Rng;
 use crate::system::Dynamics;
 use std::sync::Arc;
 
-/// One function: consistent wherever and however often it is evaluated, with its exact Jacobian.
+/// A sampled function. It returns the same value whenever it is evaluated at the same point, and it has an exact Jacobian.
 pub(super) struct Draw {
     dims: Dims,
     space: Space,
@@ -42,7 +41,7 @@ impl Draw {
         Draw { dims, space, mean, outputs: Vec::new(), pool: Pool::default() }
     }
 
-    /// Adds the next output, drawn with `rng`.
+    /// Adds the next output, sampled with `rng`.
     pub(super) fn push(
         &mut self,
         output: &Output,
@@ -68,14 +67,14 @@ impl Draw {
 }
 
 impl Path {
-    /// f at a standardised point; its gradient is added to `gradient` unless that is empty.
+    /// Evaluates f at a point in kernel coordinates and adds its gradient to `gradient` unless that is empty.
     fn evaluate(&self, z: &[f64], gradient: &mut [f64], pool: &mut Pool) -> f64 {
         let mut sum = 0.0;
         for (w, feature) in &self.features {
             sum += w * if gradient.is_empty() { feature.value(z) } else { feature.gradient(z, *w, gradient) };
         }
         let mut k = pool.take(self.basis.len());
-        let pair = Against { x: self.basis.view(), z };
+        let pair = CrossInputs { x: self.basis.view(), z };
         self.covariance.values(pair, &mut k, pool);
         sum += vector::dot(&k, &self.weights);
         if !gradient.is_empty() {

@@ -1,12 +1,12 @@
-//! Random functions of which draws from a Gaussian process are made.
+//! Features: the functions from which samples of a Gaussian process are composed.
 
-/// A product of an amplitude, linear functions and cosines of the point z:
+/// A feature: the product of an amplitude, linear functions and cosines of the point z,
 ///
 /// ```text
 /// φ(z) = a · Π g_r·z · Π cos(ω_s·z + b_s)
 /// ```
 ///
-/// Closed under products, which is why random features of composite kernels need no more than this.
+/// The set of features is closed under products, which suffices for random features of sums and products of kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feature {
     amplitude: f64,
@@ -15,29 +15,29 @@ pub struct Feature {
 }
 
 impl Feature {
-    /// φ(z) = `amplitude`.
+    /// The constant feature φ(z) = `amplitude`.
     pub fn constant(amplitude: f64) -> Self {
         Feature { amplitude, linear: Vec::new(), waves: Vec::new() }
     }
 
-    /// φ(z) = g·z.
+    /// The linear feature φ(z) = g·z.
     pub fn linear(g: Vec<f64>) -> Self {
         Feature { linear: vec![g], ..Feature::constant(1.0) }
     }
 
-    /// φ(z) = √2 cos(ω·z + b). With b uniform on [0, 2π), E[φ(x) φ(z)] = E cos(ω·(x − z)).
+    /// The random Fourier feature φ(z) = √2 cos(ω·z + b). With b uniform on [0, 2π), E[φ(x) φ(z)] = E cos(ω·(x − z)).
     pub fn wave(frequency: Vec<f64>, phase: f64) -> Self {
         Feature { waves: vec![(frequency, phase)], ..Feature::constant(std::f64::consts::SQRT_2) }
     }
 
-    /// φ times `factor`.
+    /// Multiplies the feature by `factor`.
     #[must_use]
     pub fn scaled(mut self, factor: f64) -> Self {
         self.amplitude *= factor;
         self
     }
 
-    /// The product of two features.
+    /// Multiplies two features.
     #[must_use]
     pub fn times(mut self, other: Feature) -> Self {
         self.amplitude *= other.amplitude;
@@ -46,7 +46,7 @@ impl Feature {
         self
     }
 
-    /// φ(z).
+    /// Evaluates φ(z).
     pub fn value(&self, z: &[f64]) -> f64 {
         let linear: f64 = self.linear.iter().map(|g| dot(g, z)).product();
         let waves: f64 = self.waves.iter().map(|(w, b)| (dot(w, z) + b).cos()).product();
@@ -55,7 +55,8 @@ impl Feature {
 
     /// Adds `weight` · ∇φ(z) to `out` and returns φ(z).
     pub fn gradient(&self, z: &[f64], weight: f64, out: &mut [f64]) -> f64 {
-        // Product rule: each factor in turn is replaced by its slope, the others keep their values. There are one or two factors.
+        // Product rule: each factor in turn is replaced by its derivative, the others keep their values. There are one or two
+        // factors.
         let others = |skip: usize| -> f64 {
             let linear = self.linear.iter().enumerate().filter(|(i, _)| *i != skip).map(|(_, g)| dot(g, z));
             let waves = self.waves.iter().enumerate().filter(|(i, _)| i + self.linear.len() != skip);

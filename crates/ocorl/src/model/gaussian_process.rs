@@ -1,16 +1,26 @@
-//! The Gaussian process of a vector field: one for each output, behind one face in physical units.
+//! A Gaussian process model of a vector field: one independent process for each output, with an interface in physical units.
+//!
+//! | symbol | code | meaning |
+//! |---|---|---|
+//! | z = (x, u) | [`Points`] | input in physical units, dₓ + dᵤ coordinates |
+//! | e(z) | [`Space`] | input of the kernel: angles as (sin, cos), standardised |
+//! | ẏ | [`Measurements`] | measured derivative, dₓ outputs |
+//! | m(z) | [`FittedMean`] | prior mean in physical units |
+//! | (ẏ − m − shift)/s | [`Targets`] | standardised residual that the kernel explains |
+//!
+//! This file holds the data and keeps the factors up to date when data arrive; conditioning, prediction, training and sampling are
+//! in `conditioning`, `posterior`, `training` and `draw`. Correlations between outputs are not modelled.
 
-use super::conditioning::{Conditioning, LARGEST_JITTER, diagonal, informative};
-use super::confidence::{Confidence, Judged};
+use super::checkpoint::Checkpoint;
+use super::conditioning::{Conditioning, LARGEST_JITTER, diagonal, select_inducing};
+use super::confidence::{Confidence, HeldOutPrediction};
+use super::covariance_columns::CovarianceColumns;
 use super::draw::Draw;
 use super::inputs::{Averages, Inputs};
-use super::joint::Joint;
 use super::kernels::{Covariance, Parameter};
 use super::likelihood::Likelihood;
 use super::mean::{FittedMean, Mean};
-use super::memory::Memory;
 use super::notes::{Coordinate, Note};
-use super::pool::Pool;
 use super::posterior::{CHUNK, Chunk};
 use super::settings::{Hyperparameters, Lengthscales, Noise, Settings};
 use super::space::{Scaling, Space};
@@ -19,7 +29,7 @@ use super::training::{self, Group, TrainingReport};
 use super::weight_space::WeightSpace;
 use super::{ModelError, Posterior, Query, StatisticalModel};
 use crate::linalg::small::axpy;
-use crate::linalg::{Blocks, Dims, Points};
+use crate::linalg::{Blocks, Dims, Points, Pool};
 use crate::measurements::{Average, MeasurementError, Measurements};
 use crate::random::{Rng, Stream};
 use crate::system::{Dynamics, Task};
@@ -35,22 +45,22 @@ pub(super) struct Output {
     pub(super) conditioned: Conditioning,
 }
 
-/// Everything that follows from data and hyper-parameters.
+/// All quantities that are computed from the data and the hyper-parameters.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) space: Space,
-    /// Shift and scale of the outputs.
+    /// Shift and scale that standardise the outputs.
     scaling: Scaling,
     mean: FittedMean,
-    /// The distinct input of each measurement.
+    /// For each measurement the index of its distinct input.
     pub(super) groups: Vec<usize>,
     distinct: Distinct,
-    /// Distinct inputs as the kernel sees them.
+    /// The distinct inputs in the kernel's coordinates.
     pub(super) inputs: Inputs,
     pub(super) outputs: Vec<Output>,
 }
 
-/// A Gaussian process of a vector field.
+/// A Gaussian process model of a vector field.
 ///
 /// ```
 /// use ocorl::linalg::{Dims, Points};
@@ -76,21 +86,25 @@ pub(super) struct State {
 pub struct GaussianProcess {
     pub(super) settings: Settings,
     pub(super) data: Measurements,
-    /// By how much the noise variance of each measurement was raised to forget it a little.
-    pub(super) forgotten: Vec<f64>,
+    /// Factor by which the noise variance of each measurement is inflated to reduce its influence; 1 unless it was down-weighted.
+    pub(super) noise_inflation: Vec<f64>,
     pub(super) state: State,
     pub(super) confidence_scale: Vec<f64>,
     pub(super) accumulated_gain: Vec<f64>,
-    /// Whether hyper-parameters were ever learned.
+    /// True after the first training of the hyper-parameters.
     pub(super) trained: bool,
 }
 
+/// Largest magnitude of a hyper-parameter, a logarithm. Products of a few larger ones overflow: the model would answer with an infinite
+/// standard deviation.
+const LARGEST_LOG: f64 = 100.0;
+
 impl GaussianProcess {
-    /// A model without data for a system whose states `angles` are angles.
+    /// Creates a model without data. `angles` lists the coordinates of (x, u) that are angles.
     pub fn new(dims: Dims, angles: &[usize], settings: Settings) -> Result<Self, ModelError> {
         settings.validate()?;
         if let Some(&angle) = angles.iter().find(|&&a| a >= dims.point()) {
-            let need = "an angle must be a coordinate of (x, u)";
+            let need = "an angle must be the index of a coordinate of (x, u)";
             return Err(ModelError::Setting { what: "angle", value: angle.to_string(), need });
         }
         if let Mean::Physics(physics) = &settings.mean
@@ -122,7 +136,7 @@ impl GaussianProcess {
             },
             settings,
             data: Measurements::new(dims),
-            forgotten: Vec::new(),
+            noise_inflation: Vec::new(),
             confidence_scale: Vec::new(),
             accumulated_gain: vec![0.0; dims.state],
             trained: false,
@@ -133,27 +147,27 @@ impl GaussianProcess {
         Ok(model)
     }
 
-    /// A model for a task: its dimensions and angles.
+    /// Creates a model without data with the dimensions and angles of a task.
     pub fn for_task(task: &Task, settings: Settings) -> Result<Self, ModelError> {
         GaussianProcess::new(task.dims(), &task.angles, settings)
     }
 
-    /// The settings it was made with.
+    /// The settings that the model was created with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// All measurements it holds.
+    /// All measurements that the model is conditioned on.
     pub fn data(&self) -> &Measurements {
         &self.data
     }
 
-    /// Distinct inputs among them; each average is one.
+    /// Number of distinct inputs among the measurements; each average over nodes counts as one.
     pub fn distinct_inputs(&self) -> usize {
         self.state.inputs.len()
     }
 
-    /// The kernel's parameters, with what they belong to.
+    /// The parameters of the kernel, each with the input coordinate that it refers to.
     pub fn parameters(&self) -> Vec<(Parameter, Option<Coordinate>)> {
         let parameters = self.settings.kernel.parameters(self.state.space.dim());
         let with_coordinate = |p: Parameter| {
@@ -168,32 +182,33 @@ impl GaussianProcess {
         Coordinate { index, part }
     }
 
-    /// The hyper-parameters of an output. Lengthscales are in units of the spread of the data.
+    /// The hyper-parameters of an output. Lengthscales are in units of the standard deviation of the data.
     pub fn hyperparameters(&self, output: usize) -> &Hyperparameters {
         &self.state.outputs[output].hyper
     }
 
-    /// Takes these hyper-parameters, one for each output, instead of learning them.
+    /// Sets the hyper-parameters, one set for each output, instead of learning them.
     pub fn set_hyperparameters(&mut self, hyper: &[Hyperparameters]) -> Result<(), ModelError> {
         let count = self.settings.kernel.parameters(self.state.space.dim()).len();
-        let need = "there must be one for each output, with all of the kernel's parameters, finite";
+        let need =
+            "one set for each output is required, with a logarithm between -100 and 100 for each parameter";
         let wrong = |value: String| ModelError::Setting { what: "hyperparameters", value, need };
         if hyper.len() != self.data.dims().state {
             return Err(wrong(format!("for {} outputs", hyper.len())));
         }
-        if let Some(bad) = hyper
-            .iter()
-            .find(|h| h.kernel.len() != count || h.kernel.iter().chain([&h.noise]).any(|v| !v.is_finite()))
-        {
+        if let Some(bad) = hyper.iter().find(|h| {
+            h.kernel.len() != count || !h.kernel.iter().chain([&h.noise]).all(|v| v.abs() <= LARGEST_LOG)
+        }) {
             return Err(wrong(format!("{bad:?}")));
         }
-        self.state = self.condition(&self.data, &self.forgotten, self.state.frame(), hyper)?;
+        self.state = self.condition(&self.data, &self.noise_inflation, self.state.frame(), hyper)?;
         self.refresh_confidence();
         Ok(())
     }
 
-    /// ln p(y) of an output's data in standardised units, and its gradient with respect to the kernel's parameters and, last, ln of the
-    /// noise factor.
+    /// The log marginal likelihood ln p(y) of an output's data in standardised units, and its gradient with respect to the kernel's
+    /// log-parameters and, as the last entry, the logarithm of the noise factor. `None` if the covariance matrix cannot be
+    /// factorised.
     pub fn log_likelihood(&self, output: usize) -> Option<(f64, Vec<f64>)> {
         let state = &self.state;
         let Output { hyper, targets, .. } = &state.outputs[output];
@@ -203,7 +218,7 @@ impl GaussianProcess {
         Some((value + targets.log_constant(), gradient))
     }
 
-    /// What a person should know about the data and the arithmetic.
+    /// Remarks for the user about the data and the numerics.
     pub fn notes(&self) -> Vec<Note> {
         let (state, mut notes) = (&self.state, Vec::new());
         if self.data.len() > 1 {
@@ -223,25 +238,25 @@ impl GaussianProcess {
         notes
     }
 
-    /// I(y; f) of all data under the present hyper-parameters, for each output, in nats.
+    /// The information gain I(y; f) of all data under the present hyper-parameters, for each output, in nats.
     pub fn information_gain(&self) -> Vec<f64> {
         self.state.outputs.iter().map(|o| o.conditioned.information_gain()).collect()
     }
 
-    /// Σ I(Dₙ; f | D₁:ₙ₋₁) over the updates so far, each under the hyper-parameters of its time; what came before the first training
-    /// counts as that training found it.
+    /// The sum Σ I(Dₙ; f | D₁:ₙ₋₁) of the information gains of all updates, each computed with the hyper-parameters in force at
+    /// that update. Data from before the first training count with the hyper-parameters that this training found.
     pub fn accumulated_information_gain(&self) -> &[f64] {
         &self.accumulated_gain
     }
 
-    /// Each distinct input's measured value, less its prior mean, against the model without it, in physical units: how the model does
-    /// where it has not looked. Empty beyond the exact limit.
-    pub fn leave_one_out(&self, output: usize) -> Vec<Judged> {
+    /// Leave-one-out predictions of an output in physical units: for each distinct input the measured value less the prior mean,
+    /// and the prediction of the model without that measurement. Empty if the model uses inducing points.
+    pub fn leave_one_out(&self, output: usize) -> Vec<HeldOutPrediction> {
         let (shift, scale) = self.output_scale(output);
         let own = &self.state.outputs[output];
         let Some(left_out) = own.conditioned.leave_one_out() else { return Vec::new() };
         let each = left_out.iter().zip(&own.targets.y);
-        each.map(|(l, y)| Judged {
+        each.map(|(l, y)| HeldOutPrediction {
             measured: shift + scale * y,
             mean: shift + scale * (y - l.residual),
             std: scale * l.variance.sqrt(),
@@ -258,12 +273,12 @@ impl GaussianProcess {
         (self.state.scaling.shift[output], self.state.scaling.scale[output])
     }
 
-    /// Standardised, merged targets of all outputs for the groups of `state`.
+    /// The standardised targets of all outputs; measurements in the same group of `state` are merged.
     pub(super) fn targets(
         &self,
         state: &State,
         data: &Measurements,
-        forgotten: &[f64],
+        noise_inflation: &[f64],
     ) -> Result<Vec<Targets>, ModelError> {
         let residuals = residuals(&state.mean, data)?;
         let reference = self.settings.noise == Noise::Reference;
@@ -273,7 +288,7 @@ impl GaussianProcess {
                 let each = (0..data.len()).map(|i| {
                     let std = data.noise_std().at(i)[j] / scale;
                     let variance = if reference { std } else { std * std };
-                    (state.groups[i], (residuals.at(i)[j] - shift) / scale, variance * forgotten[i])
+                    (state.groups[i], (residuals.at(i)[j] - shift) / scale, variance * noise_inflation[i])
                 });
                 let links = (1..data.len()).filter_map(|i| {
                     let correlation = data.average(i).correlation.get(j).filter(|r| **r != 0.0)?;
@@ -285,16 +300,16 @@ impl GaussianProcess {
             .collect())
     }
 
-    /// Conditions all outputs on the data, as `state` shows them to the kernel.
+    /// Conditions all outputs on the data, in the standardised coordinates of `state`.
     pub(super) fn condition(
         &self,
         data: &Measurements,
-        forgotten: &[f64],
+        noise_inflation: &[f64],
         mut state: State,
         hyper: &[Hyperparameters],
     ) -> Result<State, ModelError> {
         state.regroup(data);
-        let targets = self.targets(&state, data, forgotten)?;
+        let targets = self.targets(&state, data, noise_inflation)?;
         let inputs = &state.inputs;
         let many = inputs.len() > self.settings.exact_limit;
         let outputs: Result<Vec<Output>, usize> = hyper
@@ -305,7 +320,7 @@ impl GaussianProcess {
                 let covariance: Arc<dyn Covariance> =
                     self.settings.kernel.bind(&hyper.kernel, inputs.dim()).into();
                 let chosen =
-                    many.then(|| informative(&*covariance, &inputs.x, self.settings.inducing_points));
+                    many.then(|| select_inducing(&*covariance, &inputs.x, self.settings.inducing_points));
                 let factor = hyper.noise.exp();
                 let conditioned =
                     Conditioning::new(&*covariance, inputs, &targets, factor, chosen.as_deref()).ok_or(j)?;
@@ -324,7 +339,7 @@ impl GaussianProcess {
         }
     }
 
-    /// The state with standardisation and prior mean fitted to `data`, not conditioned yet.
+    /// Fits the standardisation and the prior mean to `data`; the result is not yet conditioned.
     pub(super) fn standardized(&self, data: &Measurements) -> Result<State, ModelError> {
         let mut state = self.state.frame();
         if data.is_empty() {
@@ -335,7 +350,7 @@ impl GaussianProcess {
         state.mean = FittedMean::fit(&self.settings.mean, data.points(), data.derivatives());
         let residuals = residuals(&state.mean, data)?;
         state.scaling = Scaling::of(residuals.points(), offset);
-        // The spread of an output that is everywhere the same is not known; its own size and noise are the best guess.
+        // An output that is constant in the data has no measurable spread; its magnitude or its noise replaces it.
         for &j in &state.scaling.flat {
             let noise = data.noise_std().iter().map(|s| s[j]).fold(0.0, f64::max);
             let size = state.scaling.shift[j].abs().max(noise);
@@ -344,8 +359,9 @@ impl GaussianProcess {
         Ok(state)
     }
 
-    /// Grows all factors by the last measurements of `data`; false, and nothing changed, if one cannot.
-    fn append(&mut self, data: &Measurements, forgotten: &[f64]) -> Result<bool, ModelError> {
+    /// Extends all Cholesky factors by the last measurements of `data`. Returns false and changes nothing if one of them cannot be
+    /// extended.
+    fn append(&mut self, data: &Measurements, noise_inflation: &[f64]) -> Result<bool, ModelError> {
         let known = self.data.len();
         let state = &mut self.state;
         let limit = self.settings.exact_limit;
@@ -368,7 +384,7 @@ impl GaussianProcess {
             state.groups.truncate(known);
             state.distinct.truncate(before);
         };
-        let targets = match self.targets(&self.state, data, forgotten) {
+        let targets = match self.targets(&self.state, data, noise_inflation) {
             Ok(targets) => targets,
             Err(error) => {
                 undo(&mut self.state);
@@ -401,7 +417,7 @@ impl GaussianProcess {
             self.settings.confidence.scale(*gain, outputs, || self.leave_one_out(j))
         };
         let fresh: Vec<f64> = self.accumulated_gain.iter().enumerate().map(scale).collect();
-        // The theory's β must not fall while data come in; whatever is calibrated follows the data.
+        // The theory requires a non-decreasing β while data arrive; a calibrated β follows the data.
         self.confidence_scale = match self.settings.confidence {
             Confidence::InformationGain { .. } if !self.confidence_scale.is_empty() => {
                 fresh.iter().zip(&self.confidence_scale).map(|(a, b)| a.max(*b)).collect()
@@ -411,7 +427,7 @@ impl GaussianProcess {
     }
 }
 
-/// The error that names the two closest inputs.
+/// Builds the error that names the two closest inputs.
 fn not_positive_definite(
     covariance: &dyn Covariance,
     state: &State,
@@ -419,7 +435,7 @@ fn not_positive_definite(
     output: usize,
 ) -> ModelError {
     let (n, x) = (state.inputs.x.len(), state.inputs.x.view());
-    // The first measurement of each place.
+    // The first measurement at each input.
     let measurement = |node: usize| {
         let row = |a: &Averages| (0..a.len()).find(|&row| a.of(row).contains(&node)).unwrap_or(0);
         let group = state.inputs.averages.as_ref().map_or(node, |a| row(a));
@@ -428,14 +444,14 @@ fn not_positive_definite(
     let distance =
         |i: usize, j: usize| (0..x.dim()).map(|d| (x.row(d)[i] - x.row(d)[j]).powi(2)).sum::<f64>();
     let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (j, i)));
-    // The nodes of one average are not two measurements.
+    // Two nodes of one average do not count as two measurements.
     let apart = pairs.filter(|&(i, j)| state.inputs.averages.is_none() || measurement(i) != measurement(j));
     let closest = apart.map(|(i, j)| (distance(i, j), i, j));
     let (square, i, j) =
         closest.fold((f64::INFINITY, 0, 0), |best, this| if this.0 < best.0 { this } else { best });
     let (first, second) = (measurement(i), measurement(j));
     let noise = |i: usize| data.noise_std().at(i)[output] / state.scaling.scale[output];
-    // The largest eigenvalue is below the trace, the smallest above the least noise variance.
+    // The largest eigenvalue is at most the trace, the smallest is at least the smallest noise variance.
     let trace: f64 = diagonal(covariance, &state.inputs.x).iter().sum();
     let least = (0..data.len()).map(noise).fold(f64::INFINITY, f64::min);
     ModelError::NotPositiveDefinite {
@@ -450,7 +466,7 @@ fn not_positive_definite(
     }
 }
 
-/// ẏ − m(z) of all measurements; of averages y − Σ w m(z).
+/// The residuals ẏ − m(z) of all measurements; for averages y − Σ w m(z).
 pub(super) fn residuals(mean: &FittedMean, data: &Measurements) -> Result<Blocks, ModelError> {
     let outputs = data.dims().state;
     let mut prior = vec![0.0; outputs * data.nodes().len()];
@@ -469,7 +485,7 @@ pub(super) fn residuals(mean: &FittedMean, data: &Measurements) -> Result<Blocks
     Ok(Blocks::from_vec(measured.zip(&prior).map(|(y, m)| y - m).collect(), outputs))
 }
 
-/// Averages of vectors that are given at the nodes.
+/// Averages vectors that are given at the nodes over the nodes of each row.
 fn averaged(at_nodes: &[f64], data: &Measurements) -> Vec<f64> {
     let outputs = data.dims().state;
     let (mut rows, mut nodes) = (vec![0.0; outputs * data.len()], at_nodes.chunks_exact(outputs));
@@ -482,7 +498,7 @@ fn averaged(at_nodes: &[f64], data: &Measurements) -> Vec<f64> {
 }
 
 impl State {
-    /// How data are shown to the kernel, without data and factors.
+    /// A copy of the standardisation and the prior mean, without data and factors.
     fn frame(&self) -> State {
         State {
             space: self.space.clone(),
@@ -495,7 +511,7 @@ impl State {
         }
     }
 
-    /// Numbers the distinct inputs of `data` and shows them to the kernel.
+    /// Determines the distinct inputs of `data` and maps them to the kernel's coordinates.
     pub(super) fn regroup(&mut self, data: &Measurements) {
         let dim = self.space.dim();
         (self.distinct, self.inputs, self.groups) =
@@ -508,7 +524,7 @@ impl State {
         for i in 0..data.len() {
             let Average { nodes, weights, .. } = data.average(i);
             let (group, new) = self.distinct.group(nodes.as_slice());
-            // Copies of a point are one; averages that look alike may have noise in common with others, and stay what they are.
+            // Equal points are merged. Equal averages are not, because their noise may be correlated with that of other rows.
             let (group, new) =
                 if new || nodes.len() == 1 { (group, new) } else { (self.distinct.next(), true) };
             self.groups.push(group);
@@ -531,8 +547,7 @@ impl StatisticalModel for GaussianProcess {
         self.data.dims()
     }
 
-    /// The factors grow by the new points, O(n²m). The first data also fix how inputs and outputs are standardised, until the model
-    /// is trained.
+    /// Extends the factors by the m new points, O(n²m). The first update also fixes the standardisation until the model is trained.
     fn update(&mut self, new: &Measurements) -> Result<(), ModelError> {
         if new.dims() != self.dims() {
             return Err(MeasurementError::OtherSystem { found: new.dims(), expected: self.dims() }.into());
@@ -543,21 +558,21 @@ impl StatisticalModel for GaussianProcess {
         let known = self.state.inputs.len();
         let mut data = self.data.clone();
         data.append(new)?;
-        let mut forgotten = self.forgotten.clone();
-        forgotten.resize(data.len(), 1.0);
-        let gained: Vec<f64> = if self.append(&data, &forgotten)? {
+        let mut noise_inflation = self.noise_inflation.clone();
+        noise_inflation.resize(data.len(), 1.0);
+        let gained: Vec<f64> = if self.append(&data, &noise_inflation)? {
             self.state.outputs.iter().map(|o| o.conditioned.information_gain_from(known)).collect()
         } else {
             let before = self.information_gain();
             let fresh = if self.data.is_empty() { self.standardized(&data)? } else { self.state.frame() };
-            self.state = self.condition(&data, &forgotten, fresh, &self.hyper())?;
+            self.state = self.condition(&data, &noise_inflation, fresh, &self.hyper())?;
             self.information_gain()
                 .iter()
                 .zip(before)
                 .map(|(after, before)| (after - before).max(0.0))
                 .collect()
         };
-        (self.data, self.forgotten) = (data, forgotten);
+        (self.data, self.noise_inflation) = (data, noise_inflation);
         for (sum, gained) in self.accumulated_gain.iter_mut().zip(gained) {
             *sum += gained;
         }
@@ -565,15 +580,15 @@ impl StatisticalModel for GaussianProcess {
         Ok(())
     }
 
-    /// All is conditioned anew. What the new data tell more than the old ones counts as gained.
+    /// Conditions on `all` from scratch. An increase of the information gain is added to the accumulated gain.
     fn replace(&mut self, all: &Measurements) -> Result<(), ModelError> {
         if all.dims() != self.dims() {
             return Err(MeasurementError::OtherSystem { found: all.dims(), expected: self.dims() }.into());
         }
-        let forgotten = vec![1.0; all.len()];
+        let noise_inflation = vec![1.0; all.len()];
         let (before, hyper) = (self.information_gain(), self.hyper());
-        self.state = self.condition(all, &forgotten, self.standardized(all)?, &hyper)?;
-        (self.data, self.forgotten) = (all.clone(), forgotten);
+        self.state = self.condition(all, &noise_inflation, self.standardized(all)?, &hyper)?;
+        (self.data, self.noise_inflation) = (all.clone(), noise_inflation);
         let gained = self.information_gain();
         for ((sum, after), before) in self.accumulated_gain.iter_mut().zip(gained).zip(before) {
             *sum += (after - before).max(0.0);
@@ -588,7 +603,7 @@ impl StatisticalModel for GaussianProcess {
         }
         let mut state = self.standardized(&self.data)?;
         state.regroup(&self.data);
-        let targets = self.targets(&state, &self.data, &self.forgotten)?;
+        let targets = self.targets(&state, &self.data, &self.noise_inflation)?;
         let hyper = self.hyper();
         let all: Vec<usize> = (0..targets.len()).collect();
         let sets: Vec<&[usize]> = match self.settings.lengthscales {
@@ -603,7 +618,7 @@ impl StatisticalModel for GaussianProcess {
                     kernel: &*self.settings.kernel,
                     inputs: &state.inputs,
                     targets: set.iter().map(|&j| &targets[j]).collect(),
-                    last: hyper[set[0]].kernel.iter().copied().chain(noise).collect(),
+                    previous: hyper[set[0]].kernel.iter().copied().chain(noise).collect(),
                     learn_noise: self.settings.noise == Noise::Learned,
                     limit: self.settings.exact_limit,
                 };
@@ -617,9 +632,9 @@ impl StatisticalModel for GaussianProcess {
                 trained[j] = Hyperparameters { kernel: point[..count].to_vec(), noise: point[count + k] };
             }
         }
-        self.state = self.condition(&self.data, &self.forgotten, state, &trained)?;
+        self.state = self.condition(&self.data, &self.noise_inflation, state, &trained)?;
         if !self.trained {
-            // What came in before was weighed with parameters that nobody had learned.
+            // Data from before this training had been weighted with untrained hyper-parameters.
             self.accumulated_gain = self.information_gain();
             self.confidence_scale.clear();
             self.trained = true;
@@ -677,7 +692,7 @@ impl StatisticalModel for GaussianProcess {
         }
     }
 
-    fn joint(&self, z: Points<'_>) -> Box<dyn Joint + '_> {
+    fn covariance_columns(&self, z: Points<'_>) -> Box<dyn CovarianceColumns + '_> {
         assert_eq!(z.dim(), self.dims().point(), "points of {} numbers", z.dim());
         self.columns(z)
     }
@@ -686,12 +701,12 @@ impl StatisticalModel for GaussianProcess {
         &self.confidence_scale
     }
 
-    fn memory(&self) -> Option<Memory> {
-        self.remember()
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        self.trained_parameters()
     }
 
-    fn recall(&mut self, data: &Measurements, memory: &Memory) -> Result<(), ModelError> {
-        self.make_again(data, memory)
+    fn restore(&mut self, data: &Measurements, checkpoint: &Checkpoint) -> Result<(), ModelError> {
+        self.restore(data, checkpoint)
     }
 
     fn fork(&self) -> Box<dyn StatisticalModel> {
@@ -710,14 +725,14 @@ impl StatisticalModel for GaussianProcess {
         GaussianProcess::information_gain(self)
     }
 
-    /// With the hyper-parameters and the standardisation that the data gave.
+    /// The prior keeps the hyper-parameters and the standardisation that were learned from the data.
     fn prior(&self) -> Option<Box<dyn StatisticalModel>> {
         let empty = Measurements::new(self.dims());
         let state = self.condition(&empty, &[], self.state.frame(), &self.hyper()).ok()?;
         Some(Box::new(GaussianProcess {
             settings: self.settings.clone(),
             data: empty,
-            forgotten: Vec::new(),
+            noise_inflation: Vec::new(),
             state,
             confidence_scale: self.confidence_scale.clone(),
             accumulated_gain: vec![0.0; self.dims().state],

@@ -1,29 +1,30 @@
-//! Where f was looked at: points, or averages over nodes.
+//! Inputs of the data: points, or weighted averages over several nodes.
 //!
-//! Row i of the data is a weighted sum over the nodes z_q that belong to it. With W the weights, one row for each row of the data,
+//! Row i of the data is a weighted sum of f over the nodes z_q that belong to it (an average of f along a trajectory, for example).
+//! With W the matrix of weights, one row for each row of the data,
 //!
 //! ```text
 //! y = W f(nodes) + ε,   cov y = W K Wᵀ + N,   μ(z) = k(z)ᵀ Wᵀ α,   σ²(z) = k(z, z) − (W k(z))ᵀ (W K Wᵀ + N)⁻¹ (W k(z))
 //! ```
 //!
-//! with K and k(z) the covariances of and with the nodes. Where all rows are points W is the identity: there is none, and no work for it.
+//! K is the covariance matrix of f at the nodes, k(z) the covariances of f(z) with f at the nodes, N the covariance of the noise.
+//! If all rows are points, W is the identity; it is then not stored and not multiplied.
 
 use super::conditioning::gram;
-use super::kernels::{Against, Covariance};
-use super::pool::Pool;
-use crate::linalg::{Points, Rows};
+use super::kernels::{Covariance, CrossInputs};
+use crate::linalg::{Points, Pool, Rows};
 use std::sync::Arc;
 
-/// W: the nodes of each row and their weights. Nodes stand in the order of the rows.
+/// The sparse weight matrix W. Nodes are stored in the order of the rows they belong to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Averages {
-    /// Where the nodes of each row end.
+    /// Index one past the last node of each row.
     ends: Vec<usize>,
     weights: Vec<f64>,
 }
 
 impl Averages {
-    /// Adds a row.
+    /// Appends a row with these node weights.
     pub(super) fn push(&mut self, weights: &[f64]) {
         self.weights.extend_from_slice(weights);
         self.ends.push(self.weights.len());
@@ -34,23 +35,23 @@ impl Averages {
         self.ends.len()
     }
 
-    /// Number of nodes.
+    /// Number of nodes of all rows.
     pub(super) fn nodes(&self) -> usize {
         self.weights.len()
     }
 
-    /// The nodes of a row.
+    /// The range of node indices of a row.
     pub(super) fn of(&self, row: usize) -> std::ops::Range<usize> {
         let begin = if row == 0 { 0 } else { self.ends[row - 1] };
         begin..self.ends[row]
     }
 
-    /// Weights of some nodes.
+    /// The weights of a range of nodes.
     pub(super) fn weights(&self, nodes: std::ops::Range<usize>) -> &[f64] {
         &self.weights[nodes]
     }
 
-    /// W k of the rows from `first` on, k being at their nodes.
+    /// Computes W k for the rows from `first` on; `k` holds the values at their nodes.
     fn average_from(&self, first: usize, k: &[f64], out: &mut [f64]) {
         let begin = self.of(first).start;
         for (row, out) in (first..self.len()).zip(out) {
@@ -60,7 +61,7 @@ impl Averages {
         }
     }
 
-    /// W k for each of several columns.
+    /// Computes W k for each of several columns k.
     pub(super) fn average(&self, k: &[f64], out: &mut [f64]) {
         if self.len() > 0 {
             for (k, out) in k.chunks_exact(self.nodes()).zip(out.chunks_exact_mut(self.len())) {
@@ -69,7 +70,7 @@ impl Averages {
         }
     }
 
-    /// Wᵀ a for each of several columns.
+    /// Computes Wᵀ a for each of several columns a.
     pub(super) fn spread(&self, a: &[f64], out: &mut [f64]) {
         if self.len() > 0 {
             for (a, out) in a.chunks_exact(self.len()).zip(out.chunks_exact_mut(self.nodes())) {
@@ -78,7 +79,7 @@ impl Averages {
         }
     }
 
-    /// `factor` Wᵀ a for the rows from `first` on.
+    /// Computes `factor` · Wᵀ a for the rows from `first` on.
     pub(super) fn spread_from(&self, first: usize, a: &[f64], factor: f64, out: &mut [f64]) {
         let begin = self.of(first).start;
         for (row, a) in (first..self.len()).zip(a) {
@@ -90,7 +91,7 @@ impl Averages {
         }
     }
 
-    /// Some of the rows, and the numbers of their nodes.
+    /// Copies some of the rows, and lists the indices of their nodes.
     fn select(&self, rows: &[usize]) -> (Averages, Vec<usize>) {
         let (mut part, mut nodes) = (Averages::default(), Vec::new());
         for &row in rows {
@@ -101,22 +102,22 @@ impl Averages {
     }
 }
 
-/// The rows of the data as the kernel sees them.
+/// The inputs of the data in the kernel's coordinates.
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
     /// The points, or the nodes of all rows.
     pub(super) x: Rows,
-    /// None if every row is a point.
+    /// The weights W; `None` if every row is a point.
     pub(super) averages: Option<Arc<Averages>>,
 }
 
 impl Inputs {
-    /// Nothing of `dim` coordinates.
+    /// No inputs, for points of `dim` coordinates.
     pub(super) fn new(dim: usize) -> Self {
         Inputs { x: Rows::new(dim), averages: None }
     }
 
-    /// Points in columns; averaged, if `averages` says how.
+    /// Builds inputs from points in columns; with `averages` these points are the nodes.
     pub(super) fn of(columns: Points<'_>, averages: Option<Averages>) -> Self {
         Inputs { x: Rows::from_points(columns), averages: averages.map(Arc::new) }
     }
@@ -126,12 +127,12 @@ impl Inputs {
         self.averages.as_ref().map_or_else(|| self.x.len(), |a| a.len())
     }
 
-    /// Coordinates of a point.
+    /// Number of coordinates of a point.
     pub(super) fn dim(&self) -> usize {
         self.x.dim()
     }
 
-    /// A copy of some rows.
+    /// Copies some rows.
     pub(super) fn select(&self, rows: &[usize]) -> Inputs {
         match &self.averages {
             None => Inputs { x: self.x.select(rows), averages: None },
@@ -142,8 +143,8 @@ impl Inputs {
         }
     }
 
-    /// W K Wᵀ, column after column, each from the diagonal on and in memory that may be changed. `keep` sees the columns of K before:
-    /// for each node of the row, from the row's first node on.
+    /// Computes W K Wᵀ column by column. `take` receives each column from the diagonal down and may change it. Before that `keep`
+    /// receives the columns of K that enter it: one for each node of the row, from the row's first node down.
     pub(super) fn gram(
         &self,
         covariance: &dyn Covariance,
@@ -167,7 +168,7 @@ impl Inputs {
             column.fill(0.0);
             for q in nodes.clone() {
                 self.x.copy_point(q, &mut z);
-                covariance.values(Against { x: self.x.view().from(nodes.start), z: &z }, k, pool);
+                covariance.values(CrossInputs { x: self.x.view().from(nodes.start), z: &z }, k, pool);
                 keep(k);
                 averages.average_from(j, k, part);
                 let w = averages.weights[q];
@@ -183,7 +184,7 @@ impl Inputs {
         pool.give(z);
     }
 
-    /// How many numbers [`gram`](Self::gram) shows to `keep`.
+    /// Count of the numbers that [`gram`](Self::gram) passes to `keep`.
     pub(super) fn kept(&self) -> usize {
         match &self.averages {
             None => self.x.len() * (self.x.len() + 1) / 2,

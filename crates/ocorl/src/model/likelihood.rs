@@ -1,34 +1,36 @@
-//! The marginal likelihood of one output and its gradient [Ras06, eq. 5.8 and 5.9]:
+//! The log marginal likelihood of one output and its gradient [Ras06, eq. 5.8 and 5.9]:
 //!
 //! ```text
 //! ln p(y) = −½ yᵀα − ½ ln det(K + N) − (n/2) ln 2π,   α = (K + N)⁻¹ y
 //! ∂ ln p/∂θ = ½ tr((α αᵀ − (K + N)⁻¹) ∂K/∂θ)
 //! ```
 //!
-//! One evaluation costs n³: a factor, its inverse, and the inverse of K + N. Kernel and gradient are O(n² d) beside it.
+//! One evaluation costs O(n³): the Cholesky factor, its inverse, and the inverse of K + N. The kernel and its gradient add O(n² d).
+//! An evaluation fails if K + N is not numerically positive definite; no jitter is added here, so that the search avoids such
+//! parameters.
 
 use super::inputs::Inputs;
-use super::kernels::{Against, Kernel};
+use super::kernels::{CrossInputs, Kernel};
 use super::noise::add_noise;
-use super::pool::Pool;
 use super::targets::Targets;
+use crate::linalg::Pool;
 use crate::linalg::panels::{self, Block, GRAM_COLUMNS, Inverse, Lower, Triangle, WIDTH};
 
-/// The data of one output with the memory that evaluations need.
+/// The data of one output with the scratch memory of evaluations.
 pub(super) struct Likelihood<'a> {
     kernel: &'a dyn Kernel,
     inputs: &'a Inputs,
     targets: &'a Targets,
-    /// What of K was needed, column after column: the gradient needs it again.
+    /// The columns of K, one after the other; the gradient reuses them.
     kernel_matrix: Vec<f64>,
-    /// K + N, then its factor L.
+    /// K + N, overwritten by its Cholesky factor L.
     factor: Triangle,
     reciprocals: Vec<f64>,
     /// L⁻¹
     inverse: Inverse,
     /// A few columns of α αᵀ − (K + N)⁻¹.
     columns: Vec<f64>,
-    /// Covariances of the noise off the diagonal, times the noise factor.
+    /// Off-diagonal covariances of the noise (row, column, value), times the noise factor.
     links: Vec<(usize, usize, f64)>,
     pool: Pool,
 }
@@ -56,9 +58,8 @@ impl<'a> Likelihood<'a> {
         self.inputs.len()
     }
 
-    /// ln p(y) without the constant of merged copies, and its gradient into `gradient` (kernel parameters, then ln of the noise factor)
-    /// if it is not empty. None if the
-    /// covariance matrix is not positive definite or something is not finite.
+    /// Computes ln p(y) without the constant of merged copies and, unless `gradient` is empty, its gradient (kernel parameters,
+    /// then the logarithm of the noise factor). `None` if the covariance matrix is not positive definite or a value is not finite.
     pub(super) fn evaluate(
         &mut self,
         log_parameters: &[f64],
@@ -97,7 +98,7 @@ impl<'a> Likelihood<'a> {
         value.filter(|v| v.is_finite() && gradient.iter().all(|g| g.is_finite()))
     }
 
-    /// Factorises the matrix in place; the value without the constant of merged copies, and α.
+    /// Factorises the matrix in place and returns ln p(y) without the constant of merged copies, and α.
     fn factorize(&mut self) -> Option<(f64, Vec<f64>)> {
         let n = self.inputs.len();
         panels::factorize(&mut self.factor, &mut self.reciprocals).ok()?;
@@ -131,7 +132,7 @@ impl<'a> Likelihood<'a> {
                 gram.negative(j / WIDTH, &mut self.columns);
             }
             let w = &mut self.columns[j % GRAM_COLUMNS * gram.rows()..][j..n];
-            // The matrix is symmetric: what stands below the diagonal counts twice.
+            // The matrix is symmetric, so entries below the diagonal count twice.
             for (w, a) in w.iter_mut().zip(&alpha[j..]) {
                 *w += alpha[j] * a;
             }
@@ -140,7 +141,7 @@ impl<'a> Likelihood<'a> {
             while let Some((i, _, value)) = links.next_if(|link| link.1 == j) {
                 noise_slope[0] += w[i - j] * value;
             }
-            // ∂(W K Wᵀ)ᵢⱼ = Σ over the nodes of both rows.
+            // ∂(W K Wᵀ)ᵢⱼ is a sum over the nodes of both rows.
             let nodes = averages.as_ref().map_or(j..j + 1, |a| a.of(j));
             let begin = nodes.start;
             for q in nodes {
@@ -154,7 +155,7 @@ impl<'a> Likelihood<'a> {
                 let (k, after) = kernel_columns.split_at(x.len() - begin);
                 kernel_columns = after;
                 x.copy_point(q, &mut z);
-                let pair = Against { x: x.view().from(begin), z: &z };
+                let pair = CrossInputs { x: x.view().from(begin), z: &z };
                 covariance.parameter_gradient(pair, k, w, parameters, pool);
             }
         }

@@ -1,20 +1,20 @@
-//! What is believed of f before any data: the mean of the Gaussian process.
+//! Prior means m(z) of the Gaussian process: zero, a fitted affine function, or the user's physics.
 
-use super::pool::Pool;
 use crate::linalg::small::axpy;
-use crate::linalg::{Blocks, Cholesky, Dims, Linearization, Points};
+use crate::linalg::{Blocks, Cholesky, Dims, Linearization, Points, Pool, ScratchPool};
 use crate::system::Dynamics;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// A prior mean m(z) in physical units; the model learns what is left, ẏ − m(z).
+/// A prior mean m(z) in physical units; the model learns the residual ẏ − m(z).
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub enum Mean {
-    /// m = 0: nothing is known. (The average of the data is taken away by standardisation.)
+    /// m = 0. (Standardisation subtracts the average of the data.)
     #[default]
     Zero,
-    /// m(z) = A z + b with A, b by least squares from all data whenever the model is trained.
+    /// m(z) = A z + b, with A and b fitted to all data by least squares at each training.
     Linear,
-    /// Known physics: only what they miss is learned.
+    /// Known physics; the model learns only the difference between them and the measurements.
     Physics(Physics),
 }
 
@@ -28,43 +28,67 @@ impl std::fmt::Debug for Mean {
     }
 }
 
-/// The user's own dynamics, shared by everyone who evaluates the model. They are locked for each batch: an evaluator may have
-/// scratch memory of its own.
+/// Known physics, as many copies of them as threads evaluate the model at once: dynamics have working memory of their own, and threads
+/// that plan from several starts must not wait for each other.
+///
+/// ```
+/// use ocorl::model::{Mean, Physics};
+/// use ocorl::system::Benchmark;
+///
+/// let mut light = Benchmark::find("pendulum")?;
+/// light.set_parameter("gravity", 9.0)?;
+/// let prior = Mean::Physics(Physics::new(move || light.dynamics()));
+/// # let _ = prior;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
-pub struct Physics(Arc<Mutex<Shared>>);
+pub struct Physics {
+    make: Arc<dyn Fn() -> Box<dyn Dynamics> + Send + Sync>,
+    dims: Dims,
+    copies: Arc<ScratchPool<Evaluator>>,
+}
 
-struct Shared {
+/// One copy of the dynamics, with memory for their Jacobians.
+struct Evaluator {
     dynamics: Box<dyn Dynamics>,
     linear: Linearization,
 }
 
-impl Physics {
-    /// Takes over the dynamics.
-    pub fn new(dynamics: Box<dyn Dynamics>) -> Self {
-        Physics(Arc::new(Mutex::new(Shared { dynamics, linear: Linearization::default() })))
-    }
-
-    pub(super) fn dims(&self) -> Dims {
-        self.with(|shared| shared.dynamics.dims())
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&mut Shared) -> T) -> T {
-        // A panic of the user's code leaves only scratch memory behind.
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+impl Evaluator {
+    fn new(dynamics: Box<dyn Dynamics>) -> Self {
+        Evaluator { dynamics, linear: Linearization::default() }
     }
 }
 
-/// A mean with its coefficients.
+impl Physics {
+    /// `make` makes a copy of the dynamics; every copy must be the same function.
+    pub fn new(make: impl Fn() -> Box<dyn Dynamics> + Send + Sync + 'static) -> Self {
+        let first = make();
+        let dims = first.dims();
+        let copies = Arc::new(ScratchPool::with_first(Evaluator::new(first)));
+        Physics { make: Arc::new(make), dims, copies }
+    }
+
+    pub(super) fn dims(&self) -> Dims {
+        self.dims
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Evaluator) -> T) -> T {
+        self.copies.with(|| Evaluator::new((self.make)()), act)
+    }
+}
+
+/// A prior mean with its fitted coefficients.
 #[derive(Clone)]
 pub(super) enum FittedMean {
     Zero,
-    /// Row after row: the slopes of output j, then its constant.
+    /// Coefficients row by row: the slopes of output j, then its constant.
     Linear(Vec<f64>),
     Physics(Physics),
 }
 
 impl FittedMean {
-    /// Fits what is to be fitted.
+    /// Fits the coefficients, if the mean has any.
     pub(super) fn fit(mean: &Mean, points: Points<'_>, derivatives: &Blocks) -> Self {
         match mean {
             Mean::Zero => FittedMean::Zero,
@@ -88,14 +112,14 @@ impl FittedMean {
             }
             FittedMean::Physics(physics) => {
                 let mut values = pool.take(out.len());
-                physics.with(|shared| shared.dynamics.derivative(z, &mut values));
+                physics.with(|copy| copy.dynamics.derivative(z, &mut values));
                 axpy(1.0, &values, out);
                 pool.give(values);
             }
         }
     }
 
-    /// Adds m and ∂m/∂z.
+    /// Adds m and ∂m/∂z to `out`.
     pub(super) fn add_linearization(&self, z: Points<'_>, out: &mut Linearization, pool: &mut Pool) {
         match self {
             FittedMean::Zero => {}
@@ -109,17 +133,18 @@ impl FittedMean {
                     }
                 }
             }
-            FittedMean::Physics(physics) => physics.with(|shared| {
-                shared.dynamics.linearize(z, &mut shared.linear);
-                axpy(1.0, shared.linear.value.as_slice(), out.value.as_mut_slice());
-                axpy(1.0, shared.linear.jacobian.as_slice(), out.jacobian.as_mut_slice());
+            FittedMean::Physics(physics) => physics.with(|Evaluator { dynamics, linear }| {
+                dynamics.linearize(z, linear);
+                axpy(1.0, linear.value.as_slice(), out.value.as_mut_slice());
+                axpy(1.0, linear.jacobian.as_slice(), out.jacobian.as_mut_slice());
             }),
         }
     }
 }
 
-/// Coefficients of the regression of each output on (z, 1), by normal equations in standardised coordinates with a ridge of 1e-9:
-/// coordinates that do not vary get no slope, and fewer points than coordinates are no obstacle.
+/// Coefficients of the linear regression of each output on (z, 1), from the normal equations in standardised coordinates with a
+/// ridge of 1e-9. The ridge gives constant coordinates a slope of zero and keeps the equations solvable with fewer points than
+/// coordinates.
 fn least_squares(points: Points<'_>, derivatives: &Blocks) -> Vec<f64> {
     const RIDGE: f64 = 1e-9;
     let (n, count, outputs) = (points.dim(), points.len(), derivatives.size());

@@ -1,5 +1,5 @@
-//! Minimisation within bounds: by L-BFGS-B from anywhere (the one door to the optimiser's library), by BFGS with a known first
-//! Hessian near the end.
+//! Minimisation within bounds: L-BFGS-B from arbitrary starts (the only use of the optimisation library), and projected BFGS with a
+//! known initial Hessian near the minimum.
 
 use crate::linalg::Cholesky;
 use basin::{
@@ -8,16 +8,17 @@ use basin::{
 };
 use std::cell::{Cell, RefCell};
 
-/// How a search ended. Whichever it is, the point that is kept is the best finite one that was seen.
+/// The reason why a search ended. In every case the result is the best finite point that was evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Status {
-    /// The gradient or the expected gain is small.
+    /// The gradient or the last decrease is below its tolerance.
     Converged,
-    /// No better point was found along the last direction.
+    /// The line search found no lower point along the last direction.
     Stalled,
-    /// All evaluations were used.
+    /// The budget of evaluations is used up.
     Budget,
-    /// Not one point could be evaluated.
+    /// No point could be evaluated.
     Failed,
 }
 
@@ -32,60 +33,62 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// The best point seen.
+/// The result of a search: the best point that was evaluated.
 #[derive(Clone, Debug)]
 pub(super) struct Minimum {
     pub(super) point: Vec<f64>,
     pub(super) value: f64,
-    /// The least value after the first few evaluations, by which searches are compared.
+    /// The lowest value within the first [`COMPARISON_EVALUATIONS`] evaluations, used to compare searches.
     pub(super) early: f64,
-    /// How many evaluations it took.
+    /// Number of evaluations.
     pub(super) evaluations: usize,
     pub(super) status: Status,
 }
 
 impl Minimum {
-    /// The end of a search that is not compared with others.
+    /// The result of a search that is not compared with others.
     pub(super) fn at(point: Vec<f64>, value: f64, evaluations: usize, status: Status) -> Self {
         Minimum { point, value, early: value, evaluations, status }
     }
 }
 
-/// When to stop.
+/// Termination criteria.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
     pub(super) evaluations: usize,
-    /// Largest entry of the projected gradient.
+    /// Tolerance on the largest entry of the projected gradient.
     pub(super) gradient: f64,
-    /// Decrease in one step, relative to max(1, |value|).
+    /// Tolerance on the decrease in one step, relative to max(1, |value|).
     pub(super) decrease: f64,
 }
 
-/// What a point that cannot be evaluated is taken to be worth: far above anything real, and finite, as the line search needs.
-const HOPELESS: f64 = 1e6;
+/// The value assigned to points that cannot be evaluated: far above all regular values, but finite as the line search requires.
+const UNDEFINED_VALUE: f64 = 1e6;
 
-/// Minimises `f` (value, gradient into its second argument; `None` where it cannot be evaluated) from `start`.
+/// Minimises `f` from `start` by L-BFGS-B. `f` returns the value and writes the gradient to its second argument, or returns `None`
+/// where it cannot be evaluated.
 pub(super) fn minimize(f: &mut Function<'_>, start: &[f64], bounds: &[(f64, f64)], stop: Stop) -> Minimum {
-    minimize_beside(f, start, bounds, stop, None)
+    minimize_with_incumbent(f, start, bounds, stop, None)
 }
 
-/// The same, given up when it seems that it ends no lower than `rival`: when it has come to the rival's place from above, or when it is
-/// above the rival's end and was behind the rival at the same age.
-pub(super) fn minimize_beside(
+/// Minimises `f` like [`minimize`], and abandons the search when it is unlikely to end below `incumbent`: when it approaches the
+/// incumbent's point at a higher value, or when its value is above the incumbent's and was also higher after the same number of
+/// evaluations.
+pub(super) fn minimize_with_incumbent(
     f: &mut Function<'_>,
     start: &[f64],
     bounds: &[(f64, f64)],
     stop: Stop,
-    rival: Option<&Minimum>,
+    incumbent: Option<&Minimum>,
 ) -> Minimum {
     let (best, used) = (RefCell::new((f64::INFINITY, start.to_vec())), Cell::new(0));
     let early = Cell::new(f64::INFINITY);
-    let problem = Counted {
+    let problem = BudgetedProblem {
         f: RefCell::new(f),
         best: &best,
         used: &used,
         budget: stop.evaluations,
-        rival,
+        incumbent,
         early: &early,
         lower: bounds.iter().map(|b| b.0).collect(),
         upper: bounds.iter().map(|b| b.1).collect(),
@@ -112,10 +115,10 @@ pub(super) fn minimize_beside(
     Minimum { point, value, early: early.get(), evaluations: used.get(), status }
 }
 
-/// Minimises `f` from a start near the minimum, where the Hessian is about `hessian` (p × p): projected BFGS steps within the bounds.
+/// Minimises `f` by projected BFGS steps within the bounds, from a start near the minimum at which the Hessian is approximately
+/// `hessian` (p × p).
 ///
-/// With p variables that matrix saves the p or so evaluations in which [`minimize`] would learn it; what `f` adds to it is learned on the
-/// way.
+/// The initial Hessian saves the roughly p evaluations in which [`minimize`] would estimate it; BFGS updates correct it.
 pub(super) fn refine(
     f: &mut Function<'_>,
     start: &[f64],
@@ -132,7 +135,7 @@ pub(super) fn refine(
     };
     let end = |x: &[f64], value, evaluations, status| Minimum::at(x.to_vec(), value, evaluations, status);
     loop {
-        // A variable that its bound holds back is left out.
+        // A variable at an active bound is excluded.
         let free: Vec<usize> = (0..p)
             .filter(|&i| {
                 let (low, high) = bounds[i];
@@ -154,7 +157,7 @@ pub(super) fn refine(
             }
             let slope: f64 = (0..p).map(|i| gradient[i] * (trial[i] - x[i])).sum();
             if slope >= 0.0 && length > 1e-3 {
-                // Cut off by a bound, the step leads uphill; a shorter one does not.
+                // The step was cut off by a bound and leads uphill; a shorter step does not.
                 length *= 0.25;
                 continue;
             }
@@ -176,8 +179,8 @@ pub(super) fn refine(
     }
 }
 
-/// −H⁻¹ g of the free variables, with as much added to the diagonal as makes H positive; no entry beyond 2, which in log space is a
-/// factor of seven.
+/// The Newton step −H⁻¹ g of the free variables. A ridge is added to H until it is positive definite. Entries are limited to 2, a
+/// factor of seven in log space.
 fn newton_step(hessian: &[f64], p: usize, free: &[usize], gradient: &[f64]) -> Vec<f64> {
     let m = free.len();
     let size = free.iter().map(|&i| hessian[i * p + i].abs()).fold(1e-3, f64::max);
@@ -201,7 +204,7 @@ fn newton_step(hessian: &[f64], p: usize, free: &[usize], gradient: &[f64]) -> V
     }
 }
 
-/// Powell's damped BFGS update [Noc06, procedure 18.2]: H stays positive whatever the step.
+/// Powell's damped BFGS update [Noc06, procedure 18.2], which keeps H positive definite for every step.
 fn update(hessian: &mut [f64], p: usize, x: &[f64], next: &[f64], gradient: &[f64], next_gradient: &[f64]) {
     let s: Vec<f64> = (0..p).map(|i| next[i] - x[i]).collect();
     let mut y: Vec<f64> = (0..p).map(|i| next_gradient[i] - gradient[i]).collect();
@@ -224,7 +227,8 @@ fn update(hessian: &mut [f64], p: usize, x: &[f64], next: &[f64], gradient: &[f6
     }
 }
 
-/// The Hessian of `f` at a point from differences of its gradient: p evaluations, made symmetric. None where `f` cannot be evaluated.
+/// The Hessian of `f` at a point from forward differences of its gradient: p + 1 evaluations, symmetrised. `None` where `f` cannot
+/// be evaluated.
 pub(super) fn hessian(f: &mut Function<'_>, point: &[f64], bounds: &[(f64, f64)]) -> Option<Vec<f64>> {
     const STEP: f64 = 1e-3;
     let p = point.len();
@@ -246,41 +250,41 @@ pub(super) fn hessian(f: &mut Function<'_>, point: &[f64], bounds: &[(f64, f64)]
 
 pub(super) type Function<'a> = dyn FnMut(&[f64], &mut [f64]) -> Option<f64> + 'a;
 
-struct Counted<'a> {
+struct BudgetedProblem<'a> {
     f: RefCell<&'a mut Function<'a>>,
     best: &'a RefCell<(f64, Vec<f64>)>,
     used: &'a Cell<usize>,
     budget: usize,
-    rival: Option<&'a Minimum>,
+    incumbent: Option<&'a Minimum>,
     early: &'a Cell<f64>,
     lower: Vec<f64>,
     upper: Vec<f64>,
 }
 
-/// A search within this distance of its rival, largest entry of the difference, has come to the same place: a third in log space.
-const SAME_PLACE: f64 = 0.3;
+/// A search whose best point is within this distance (largest difference in log space) of the incumbent is in the same basin.
+const SAME_BASIN: f64 = 0.3;
 
-/// The age, in evaluations, at which two searches are compared.
-const AGE: usize = 12;
+/// Number of evaluations after which two searches are compared.
+const COMPARISON_EVALUATIONS: usize = 12;
 
-impl Counted<'_> {
-    /// Whether it is plain that the rival wins.
-    fn outdone(&self) -> bool {
-        let Some(rival) = self.rival else { return false };
+impl BudgetedProblem<'_> {
+    /// True if the search is unlikely to end below the incumbent.
+    fn is_dominated(&self) -> bool {
+        let Some(incumbent) = self.incumbent else { return false };
         let (best, used) = (self.best.borrow(), self.used.get());
-        if used == 0 || best.0 <= rival.value {
+        if used == 0 || best.0 <= incumbent.value {
             return false;
         }
-        let apart = best.1.iter().zip(&rival.point).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        apart < SAME_PLACE || used >= AGE && self.early.get() > rival.early
+        let apart = best.1.iter().zip(&incumbent.point).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        apart < SAME_BASIN || used >= COMPARISON_EVALUATIONS && self.early.get() > incumbent.early
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("all evaluations are used")]
-struct Exhausted;
+#[error("the evaluation budget is used up or the search was abandoned")]
+struct Abandoned;
 
-impl Constraints for Counted<'_> {
+impl Constraints for BudgetedProblem<'_> {
     type Set = ConstraintSet<BoxBounds<Vec<f64>>>;
 
     fn constraints(&self) -> <Self::Set as ConstraintDescription>::Borrowed<'_> {
@@ -288,26 +292,26 @@ impl Constraints for Counted<'_> {
     }
 }
 
-impl CostFunction for Counted<'_> {
+impl CostFunction for BudgetedProblem<'_> {
     type Param = Vec<f64>;
     type Output = f64;
-    type Error = Exhausted;
+    type Error = Abandoned;
 
-    fn cost(&self, x: &Vec<f64>) -> Result<f64, Exhausted> {
+    fn cost(&self, x: &Vec<f64>) -> Result<f64, Abandoned> {
         self.cost_and_gradient(x).map(|(value, _)| value)
     }
 }
 
-impl Gradient for Counted<'_> {
+impl Gradient for BudgetedProblem<'_> {
     type Gradient = Vec<f64>;
 
-    fn gradient(&self, x: &Vec<f64>) -> Result<Vec<f64>, Exhausted> {
+    fn gradient(&self, x: &Vec<f64>) -> Result<Vec<f64>, Abandoned> {
         self.cost_and_gradient(x).map(|(_, gradient)| gradient)
     }
 
-    fn cost_and_gradient(&self, x: &Vec<f64>) -> Result<(f64, Vec<f64>), Exhausted> {
-        if self.used.get() >= self.budget || self.outdone() {
-            return Err(Exhausted);
+    fn cost_and_gradient(&self, x: &Vec<f64>) -> Result<(f64, Vec<f64>), Abandoned> {
+        if self.used.get() >= self.budget || self.is_dominated() {
+            return Err(Abandoned);
         }
         self.used.set(self.used.get() + 1);
         let mut gradient = vec![0.0; x.len()];
@@ -315,12 +319,12 @@ impl Gradient for Counted<'_> {
         let Some(value) = value.filter(|_| gradient.iter().all(|g| g.is_finite())) else {
             gradient.fill(0.0);
             let best = self.best.borrow().0;
-            return Ok((HOPELESS + if best.is_finite() { 2.0 * best.abs() } else { 0.0 }, gradient));
+            return Ok((UNDEFINED_VALUE + if best.is_finite() { 2.0 * best.abs() } else { 0.0 }, gradient));
         };
         let mut best = self.best.borrow_mut();
         if value < best.0 {
             *best = (value, x.clone());
-            if self.used.get() <= AGE {
+            if self.used.get() <= COMPARISON_EVALUATIONS {
                 self.early.set(value);
             }
         }
@@ -348,7 +352,7 @@ mod tests {
 
     #[test]
     fn refining_with_the_hessian_takes_a_few_evaluations() {
-        // A narrow curved valley, from a point in it.
+        // A narrow curved valley, starting from a point on its floor.
         let mut f = |x: &[f64], g: &mut [f64]| {
             let valley = x[1] - x[0] * x[0];
             g[0] = -40.0 * x[0] * valley - 2.0 * (1.0 - x[0]);
@@ -379,16 +383,16 @@ mod tests {
         let left = minimize(&mut valleys, &[-2.5], &bounds, STOP);
         let right = minimize(&mut valleys, &[2.4], &bounds, STOP);
         assert!(right.value < left.value - 0.9);
-        let again = minimize_beside(&mut valleys, &[2.4], &bounds, STOP, Some(&left));
+        let again = minimize_with_incumbent(&mut valleys, &[2.4], &bounds, STOP, Some(&left));
         assert_eq!((again.point, again.status), (right.point.clone(), right.status));
-        let same = minimize_beside(&mut valleys, &[2.4], &bounds, STOP, Some(&right));
+        let same = minimize_with_incumbent(&mut valleys, &[2.4], &bounds, STOP, Some(&right));
         assert!(same.evaluations < right.evaluations && same.value > right.value, "{same:?}");
         let mut slope = |x: &[f64], g: &mut [f64]| {
             g[0] = -1e-3;
             Some(10.0 - 1e-3 * x[0])
         };
-        let slow = minimize_beside(&mut slope, &[0.0], &[(-1e3, 1e3)], STOP, Some(&right));
-        assert!(slow.evaluations <= AGE && slow.value > right.value, "{slow:?}");
+        let slow = minimize_with_incumbent(&mut slope, &[0.0], &[(-1e3, 1e3)], STOP, Some(&right));
+        assert!(slow.evaluations <= COMPARISON_EVALUATIONS && slow.value > right.value, "{slow:?}");
     }
 
     #[test]

@@ -1,39 +1,44 @@
-//! What is known of f: a statistical model of the vector field, learned from measured derivatives.
+//! Statistical models of the unknown vector field f, learned from noisy measurements of ẋ = f(x, u).
+//!
+//! A model maps points z = (x, u) to a posterior mean μ(z) and a posterior standard deviation σ(z) for each component of f, and
+//! supplies the factor β with which |f − μ| ≤ β σ holds at the chosen confidence.
 //!
 //! | paper | code | shape |
 //! |---|---|---|
 //! | μₙ(z), σₙ(z) | [`Posterior::mean`], [`Posterior::std`] | dₓ at each point, with Jacobians dₓ × (dₓ + dᵤ) |
 //! | βₙ(δ) | [`StatisticalModel::confidence_scale`] | dₓ |
-//! | kₙ(z, z′) | [`StatisticalModel::covariance`] | one matrix for each output |
-//! | kₙ(·, z′) | [`StatisticalModel::joint`] | the same, a column at a time |
-//! | f ~ GP(μₙ, kₙ) | [`StatisticalModel::sample`] | one consistent function, as [`Dynamics`] |
-//! | D₁:ₙ | [`Measurements`] | |
+//! | kₙ(z, z′) | [`StatisticalModel::covariance`] | one P × P matrix for each output, P points |
+//! | kₙ(·, z′) | [`StatisticalModel::covariance_columns`] | one column of such a matrix at a time, P entries |
+//! | f ~ GP(μₙ, kₙ) | [`StatisticalModel::sample`] | one sampled function, as [`Dynamics`] |
+//! | D₁:ₙ | [`Measurements`] | n rows (z, ẏ, noise) |
 //!
-//! [`GaussianProcess`] is the paper's model: outputs are independent, inputs and outputs are standardised inside, angles enter as
-//! sine and cosine; whoever calls it sees physical units only. [`Ensemble`] is an ensemble of networks, for more rows than a Gaussian
-//! process takes. Any other model enters by [`StatisticalModel`] and is checked by
-//! [`check::statistical_model`](crate::check::statistical_model). Nothing here knows that anyone plans.
+//! [`GaussianProcess`] is the paper's model. Its outputs are independent; it standardises inputs and outputs internally and embeds
+//! angles as (sin, cos), so its interface uses physical units only. [`Ensemble`] is an ensemble of neural networks, for data sets
+//! that are too large for a Gaussian process. Other models implement [`StatisticalModel`];
+//! [`check::statistical_model`](crate::check::statistical_model) tests such an implementation.
 //!
-//! σ is what is not known of f (epistemic); the noise of measurements is not in it.
+//! σ is the epistemic uncertainty of f; measurement noise is not included in it.
+//!
+//! Deliberately left out: planning, trajectories and time. Models know points z and derivatives only. Correlations between the
+//! outputs of f are not modelled.
 
 mod at_interval;
+mod checkpoint;
 mod conditioning;
 pub mod confidence;
+mod covariance_columns;
 mod draw;
 mod ensemble;
 mod features;
 mod forgetting;
 mod gaussian_process;
 mod inputs;
-mod joint;
 pub mod kernels;
 mod likelihood;
 mod mean;
-mod memory;
 mod minimize;
 mod noise;
 mod notes;
-mod pool;
 mod posterior;
 mod settings;
 mod space;
@@ -42,65 +47,65 @@ mod training;
 mod weight_space;
 
 pub use at_interval::AtInterval;
-pub use confidence::{CalibrationPoint, Confidence, Judged, calibration_curve};
+pub use checkpoint::Checkpoint;
+pub use confidence::{CalibrationPoint, Confidence, HeldOutPrediction, calibration_curve};
+pub use covariance_columns::CovarianceColumns;
 pub use ensemble::{Ensemble, EnsembleSettings};
 pub use features::Feature;
 pub use gaussian_process::GaussianProcess;
-pub use joint::Joint;
 pub use mean::{Mean, Physics};
-pub use memory::Memory;
 pub use notes::{Coordinate, Note};
-pub use pool::Pool;
 pub use settings::{Hyperparameters, Lengthscales, Noise, Settings};
 pub use space::Part;
 pub use training::{Fit, Status, TrainingReport, TrainingSettings};
 pub use weight_space::{WeightScratch, WeightSpace};
 
+pub use crate::linalg::Pool;
 use crate::linalg::{Blocks, Dims, Linearization, Points};
 use crate::measurements::{MeasurementError, Measurements};
 use crate::random::{Rng, Stream};
 use crate::system::Dynamics;
 
-/// How much of the posterior to compute. A mean never touches the factor, so it costs O(n) a point; a standard deviation costs
-/// O(n²).
+/// The parts of the posterior that a caller requests. With n measurements a mean costs O(n) per point, because it does not need the
+/// Cholesky factor; a standard deviation costs O(n²) per point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// μ
+    /// The mean μ.
     Mean,
-    /// μ and ∂μ/∂z
+    /// The mean μ and its Jacobian ∂μ/∂z.
     MeanJacobian,
-    /// μ and σ
+    /// The mean μ and the standard deviation σ.
     MeanStd,
-    /// μ, σ and both Jacobians
+    /// The mean μ, the standard deviation σ, and the Jacobians of both.
     All,
 }
 
 impl Query {
-    /// Whether σ is wanted.
+    /// True if the request includes the standard deviation σ.
     pub fn std(self) -> bool {
         matches!(self, Query::MeanStd | Query::All)
     }
 
-    /// Whether Jacobians are wanted.
+    /// True if the request includes Jacobians.
     pub fn jacobian(self) -> bool {
         matches!(self, Query::MeanJacobian | Query::All)
     }
 }
 
-/// μ and σ at a batch of points, in physical units. What a [`Query`] leaves out is left empty. Reuse it: after the first call of a
-/// size nothing is allocated.
+/// Posterior mean and standard deviation at a batch of points, in physical units. Parts that the [`Query`] does not request are
+/// left empty. Reuse one value for many calls: after the first call of a given size no memory is allocated.
 #[derive(Clone, Debug, Default)]
 pub struct Posterior {
-    /// μ(zᵢ) and its gradients.
+    /// The means μ(zᵢ) and their Jacobians.
     pub mean: Linearization,
-    /// σ(zᵢ) and its gradients.
+    /// The standard deviations σ(zᵢ) and their Jacobians.
     pub std: Linearization,
-    /// Memory of whoever computes.
+    /// Scratch memory of the model that computes the posterior.
     pub scratch: Pool,
 }
 
 impl Posterior {
-    /// Makes room for `count` points.
+    /// Sets the sizes of all parts that `query` requests to `count` points.
     pub fn resize(&mut self, dims: Dims, count: usize, query: Query) {
         let (outputs, inputs) = (dims.state, dims.point());
         let with = |wanted: bool| if wanted { count } else { 0 };
@@ -111,39 +116,39 @@ impl Posterior {
     }
 }
 
-/// Why a model cannot be built, updated or trained. The model is as it was before the call.
+/// The reasons why a model cannot be built, updated or trained. After an error the model is in the state it had before the call.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Data that cannot be used.
+    /// The measurements are invalid.
     #[error(transparent)]
     Measurement(#[from] MeasurementError),
-    /// A setting that makes no sense.
-    #[error("the model's {what} is {value}; {need}")]
+    /// A setting has an invalid value.
+    #[error("invalid model setting: {what} is {value}; {need}")]
     Setting {
-        /// Which setting.
+        /// The name of the setting.
         what: &'static str,
-        /// Its value.
+        /// The invalid value.
         value: String,
-        /// What it must be.
+        /// The condition that a valid value satisfies.
         need: &'static str,
     },
-    /// There is nothing to train on.
-    #[error("the model has no measurements yet; tell it some before training")]
+    /// Training was requested before any measurement was added.
+    #[error("the model has no measurements; add measurements before training")]
     NoData,
-    /// The prior mean is not finite where something was measured.
+    /// The prior mean is not finite at a measured point.
     #[error(
-        "the prior mean of output {output} is {value} at measurement {index}; the physics given as prior do not hold there"
+        "the prior mean of output {output} is {value} at measurement {index}; the prior physics are not defined there"
     )]
     PriorMean {
-        /// Number of the measurement, from 0.
+        /// Index of the measurement, from 0.
         index: usize,
-        /// Which output.
+        /// Index of the output.
         output: usize,
-        /// The mean there.
+        /// Value of the prior mean at that measurement.
         value: f64,
     },
-    /// The covariance matrix has no Cholesky factor, whatever was tried.
+    /// The Cholesky factorisation of the covariance matrix failed with every jitter that was tried.
     #[error(
         "the covariance matrix of output {output} cannot be factorised (n = {points}, jitter tried up to {jitter:e})\n  \
          cause   inputs {first} and {second} are {distance:.1e} apart (standardised) and the noise there is {noise:.1e} of the \
@@ -151,94 +156,98 @@ pub enum ModelError {
          help    state a larger noise for these measurements, or leave one of the two out"
     )]
     NotPositiveDefinite {
-        /// Which output.
+        /// Index of the output.
         output: usize,
-        /// Distinct inputs.
+        /// Number of distinct inputs.
         points: usize,
-        /// The largest jitter tried, relative to the diagonal.
+        /// The largest jitter that was tried, relative to the mean diagonal.
         jitter: f64,
-        /// Of the two closest inputs: number of the first.
+        /// The smaller index of the two closest measurements.
         first: usize,
-        /// Number of the second.
+        /// The larger index of the two closest measurements.
         second: usize,
-        /// Their distance, in lengthscales.
+        /// The distance of the two closest inputs in standardised coordinates.
         distance: f64,
-        /// The smaller standard deviation of noise at the two, in units of the output's spread.
+        /// The smaller noise standard deviation of the two measurements, in units of the output's standard deviation.
         noise: f64,
-        /// What the ratio of the matrix's largest to its smallest eigenvalue may be.
+        /// An upper bound on the condition number of the covariance matrix.
         condition: f64,
     },
 }
 
-/// The triplet (μₙ, σₙ, βₙ): immutable while planning, shared between threads.
+/// A statistical model, the triplet (μₙ, σₙ, βₙ) of the paper. Planning only reads it, and threads share it.
 pub trait StatisticalModel: Send + Sync {
-    /// Dimensions of x and u.
+    /// The dimensions of the state x and the control u.
     fn dims(&self) -> Dims;
 
-    /// Takes in new measurements; what was learned about the model's own parameters stays as it is.
+    /// Adds new measurements and conditions the model on them. Hyper-parameters keep their values.
     fn update(&mut self, new: &Measurements) -> Result<(), ModelError>;
 
-    /// Takes these measurements instead of all it has: the same ones, seen anew. The model's own parameters stay as they are. A model that
-    /// cannot refuses, and learns from derivatives only.
+    /// Replaces all measurements by `all`, for example after the states have been re-estimated. Hyper-parameters keep their values.
+    /// The default implementation returns an error; such a model can be used only with derivatives that never change.
     fn replace(&mut self, all: &Measurements) -> Result<(), ModelError> {
-        let need = "this model keeps what it has seen; use smoothing or local-polynomial";
+        let need = "this model cannot replace its data; use smoothing or local-polynomial";
         let value = format!("increments, {} of them", all.len());
         Err(ModelError::Setting { what: "method for measured states", value, need })
     }
 
-    /// Learns the model's own parameters anew from all measurements. Equal streams give equal models, at any number of threads.
+    /// Learns the hyper-parameters from all measurements. Equal streams give equal models at any number of threads.
     fn train(&mut self, stream: Stream) -> Result<TrainingReport, ModelError>;
 
-    /// μ and σ at a batch of points.
+    /// Computes μ and σ at a batch of points.
     fn posterior(&self, z: Points<'_>, query: Query, out: &mut Posterior);
 
-    /// Posterior covariances between all pairs of points: block j is the matrix of output j, column-major, symmetric.
+    /// Computes the posterior covariances between all pairs of points. Block j is the symmetric P × P matrix of output j,
+    /// column-major.
     fn covariance(&self, z: Points<'_>, out: &mut Blocks);
 
-    /// The same covariances a column at a time, for whoever needs few columns of many points. Unless a model has something better, they
-    /// come from [`covariance`](Self::covariance), with its memory: P² numbers for each output.
-    fn joint(&self, z: Points<'_>) -> Box<dyn Joint + '_> {
+    /// Gives the columns of the posterior covariance matrices on demand, for algorithms that need few columns of many points. The
+    /// default implementation computes the whole matrices with [`covariance`](Self::covariance): P² numbers for each output.
+    fn covariance_columns(&self, z: Points<'_>) -> Box<dyn CovarianceColumns + '_> {
         let mut matrices = Blocks::default();
         self.covariance(z, &mut matrices);
-        Box::new(joint::Whole::new(matrices, self.dims().state, z.len()))
+        Box::new(covariance_columns::DenseColumns::new(matrices, self.dims().state, z.len()))
     }
 
-    /// βₙ for each output: |f − μ| ≤ β σ is believed to hold.
+    /// The confidence scale βₙ of each output: |f − μ| ≤ β σ holds at the confidence level of the settings.
     fn confidence_scale(&self) -> &[f64];
 
-    /// One function drawn from the posterior: consistent, the same wherever and however often it is evaluated.
+    /// Samples one function from the posterior. The function returns the same value whenever it is evaluated at the same point.
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics>;
 
-    /// The posterior as uncertain weights of finitely many features, if it is one.
+    /// The posterior as a linear model with uncertain weights of finitely many features; `None` if the kernel needs infinitely
+    /// many.
     fn weight_space(&self) -> Option<WeightSpace> {
         None
     }
 
-    /// I(y; f) of all data under the present parameters, for each output, in nats; empty if the model cannot tell.
+    /// The information gain I(y; f) of all data under the present hyper-parameters, for each output, in nats; empty if the model
+    /// does not define it.
     fn information_gain(&self) -> Vec<f64> {
         Vec::new()
     }
 
-    /// What it would believe without its data: the same parameters, nothing measured. None if the model cannot tell.
+    /// The prior of this model: the same hyper-parameters without data. `None` if the model does not define it.
     fn prior(&self) -> Option<Box<dyn StatisticalModel>> {
         None
     }
 
-    /// What it has learned beside the data, if both together are enough to make it again; asked for right after training.
-    fn memory(&self) -> Option<Memory> {
+    /// The learned parameters that, together with the data, suffice to restore this model. Valid directly after training; `None` if
+    /// the model cannot be restored.
+    fn checkpoint(&self) -> Option<Checkpoint> {
         None
     }
 
-    /// Makes it again, to the last bit: all data, and what was learned from them.
-    fn recall(&mut self, _data: &Measurements, _memory: &Memory) -> Result<(), ModelError> {
-        let need = "this model does not remember";
-        Err(ModelError::Setting { what: "memory", value: "given".into(), need })
+    /// Restores the model bit for bit from all its data and a checkpoint.
+    fn restore(&mut self, _data: &Measurements, _checkpoint: &Checkpoint) -> Result<(), ModelError> {
+        let need = "this model does not support checkpoints";
+        Err(ModelError::Setting { what: "checkpoint", value: "present".into(), need })
     }
 
-    /// A copy that can learn on while others still plan with this one.
+    /// Copies the model, so that the copy can be updated while other threads still plan with this one.
     fn fork(&self) -> Box<dyn StatisticalModel>;
 
-    /// What a person should know about the data and the arithmetic.
+    /// Remarks for the user about the data and the numerics, for example constant inputs or added jitter.
     fn notes(&self) -> Vec<Note> {
         Vec::new()
     }

@@ -1,9 +1,9 @@
-//! Noise of measurements that may be correlated: on the diagonal of a matrix and beside it.
+//! Covariance matrix N of the measurement noise: diagonal, or with correlations between neighbouring rows.
 
 use super::targets::Targets;
 use crate::random::Rng;
 
-/// Covariances of noise: on the diagonal, and (row, column, value) below it in order of columns.
+/// The noise covariance N: its diagonal, and the entries (row, column, value) below it in the order of columns.
 #[derive(Clone, Debug)]
 pub(super) struct NoiseMatrix {
     pub(super) diagonal: Vec<f64>,
@@ -18,12 +18,13 @@ impl NoiseMatrix {
         }
     }
 
-    /// No noise.
+    /// A noise matrix of zeros.
     pub(super) fn none(n: usize) -> Self {
         NoiseMatrix { diagonal: vec![0.0; n], links: Vec::new() }
     }
 
-    /// The factor of N, each row linked with the one before it at most: what stands on its diagonal, squared, and to the left of that.
+    /// The Cholesky factor of N, in which each row is correlated at most with the one before it. Returns the squared diagonal dᵢ
+    /// and the subdiagonal lᵢ:
     ///
     /// ```text
     /// dᵢ = Nᵢᵢ − lᵢ²,   lᵢ = N_{i,i−1}/√dᵢ₋₁
@@ -39,7 +40,7 @@ impl NoiseMatrix {
         (squares, left)
     }
 
-    /// A draw of the noise.
+    /// Samples the noise.
     pub(super) fn draw(&self, rng: &mut Rng) -> Vec<f64> {
         let normal: Vec<f64> = self.diagonal.iter().map(|_| rng.normal()).collect();
         let (squares, left) = self.factor();
@@ -50,7 +51,8 @@ impl NoiseMatrix {
     }
 }
 
-/// Adds noise to column j of a matrix, from its diagonal on; `links` are those of the columns from j on, and then of those after it.
+/// Adds column j of N to a matrix column that starts at the diagonal. `links` holds the off-diagonal entries of the columns from j
+/// on; those of column j are removed from it.
 pub(super) fn add_noise(j: usize, noise: f64, links: &mut &[(usize, usize, f64)], column: &mut [f64]) {
     column[0] += noise;
     while let Some((&(row, _, value), rest)) = links.split_first().filter(|(first, _)| first.1 == j) {

@@ -1,38 +1,39 @@
-//! What a person should know about the data and the arithmetic.
+//! Remarks about the data and the numerics that a model reports to its user.
 
 use super::space::Part;
 
-/// Something about the data or the arithmetic that a person should know.
+/// A remark about the data or the numerics of a model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Note {
-    /// A coordinate that is the same in all measurements: nothing can be learned about its influence.
+    /// An input coordinate has the same value in all measurements, so its influence on f cannot be learned.
     FlatInput {
-        /// Which coordinate of z = (x, u).
+        /// The coordinate of z = (x, u).
         coordinate: Coordinate,
     },
-    /// An output that is the same in all measurements.
+    /// An output has the same value in all measurements.
     FlatOutput {
-        /// Which output.
+        /// Index of the output.
         output: usize,
     },
-    /// The covariance matrix could be factorised only with something added to its diagonal.
+    /// The covariance matrix could be factorised only after a jitter was added to its diagonal.
     Jitter {
-        /// Which output.
+        /// Index of the output.
         output: usize,
-        /// What was added, as a fraction of the mean diagonal.
+        /// The added jitter as a fraction of the mean diagonal.
         relative: f64,
     },
-    /// There are more data than the exact model takes.
+    /// The number of distinct inputs exceeds the limit of the exact model, so inducing points are used.
     Inducing {
-        /// Inducing points.
+        /// Number of inducing points.
         points: usize,
-        /// Distinct inputs of the data.
+        /// Number of distinct inputs in the data.
         of: usize,
     },
-    /// The standard deviation of an ensemble is as its members spread: too few measurements could be held out to correct it.
+    /// The standard deviation of an ensemble is the uncorrected spread of its members, because too few measurements could be held
+    /// out to recalibrate it.
     NotRecalibrated {
-        /// Rows of the data.
+        /// Number of rows of the data.
         rows: usize,
     },
 }
@@ -48,12 +49,12 @@ impl std::fmt::Display for Note {
             }
             Note::Jitter { output, relative } => write!(
                 f,
-                "the covariance matrix of output {output} needed a jitter of {relative:.0e}: measurements lie close together for \
-                 their noise"
+                "the covariance matrix of output {output} needed a jitter of {relative:.0e}: some measurements are too close \
+                 together for their stated noise"
             ),
             Note::Inducing { points, of } => write!(
                 f,
-                "{of} distinct inputs are more than the exact model takes: it is approximated through {points} inducing points"
+                "{of} distinct inputs exceed the limit of the exact model: it is approximated with {points} inducing points"
             ),
             Note::NotRecalibrated { rows } => write!(
                 f,
@@ -63,12 +64,12 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// A coordinate as the kernel sees it.
+/// A coordinate of the kernel's input space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinate {
-    /// Which coordinate of z = (x, u).
+    /// Index of the coordinate of z = (x, u) that it is computed from.
     pub index: usize,
-    /// All of it, or the sine or cosine of an angle.
+    /// The coordinate itself, or the sine or cosine of an angle.
     pub part: Part,
 }
 

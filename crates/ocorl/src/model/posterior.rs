@@ -1,35 +1,37 @@
-//! The posterior at a batch of points:
+//! The posterior of a Gaussian process at a batch of points.
 //!
 //! ```text
 //! μ = s (kᵀα) + m,   ∂μ/∂z = s Σ αᵢ ∂kᵢ/∂z
 //! σ² = s² (k(z, z) − kᵀA k),   ∂σ²/∂z = s² (dk(z, z)/dz − 2 Σ (A k)ᵢ ∂kᵢ/∂z)
 //! ```
 //!
-//! in standardised coordinates, then by the chain rule in physical ones; s is the spread of the output, m its prior mean.
+//! k = k(x, z) are the covariances with the data (or the inducing points), α and A come from `conditioning`, s is the standard
+//! deviation of the output in the data and m its prior mean. The formulas are evaluated in standardised coordinates; the chain rule
+//! then gives the derivatives in physical ones. For n basis points and P queries a mean costs O(nP), a standard deviation O(n²P).
 
 use super::Query;
 use super::gaussian_process::GaussianProcess;
-use super::kernels::Against;
-use super::pool::Pool;
-use crate::linalg::{Linearization, Points, vector};
+use super::kernels::CrossInputs;
+use crate::linalg::{Linearization, Points, Pool, vector};
 
-/// Points of a batch that are worked on together: what is written for one output stays in the cache.
+/// Number of points of a batch that are processed together, so that the intermediate columns of one output stay in the cache.
 pub(super) const CHUNK: usize = 128;
 
-/// A variance below this fraction of the prior's is rounding: it is raised to it, and its gradient is zero.
+/// Variances below this fraction of the prior variance are rounding errors. They are raised to it, and their gradient is set to
+/// zero.
 const LEAST_VARIANCE: f64 = 1e-15;
 
-/// Part of a batch.
+/// A contiguous part of a batch of points.
 #[derive(Clone, Copy)]
 pub(super) struct Chunk<'a> {
     pub(super) z: Points<'a>,
-    /// Number of its first point in the batch.
+    /// Index of the first point of this part in the batch.
     pub(super) start: usize,
     pub(super) query: Query,
 }
 
 impl GaussianProcess {
-    /// μ and σ of part of a batch; `mean` already holds the prior mean.
+    /// Computes μ and σ for one part of a batch and adds the mean to `mean`, which already holds the prior mean.
     pub(super) fn chunk(
         &self,
         chunk: Chunk<'_>,
@@ -44,7 +46,7 @@ impl GaussianProcess {
         }
         for j in 0..self.state.outputs.len() {
             let n = self.state.outputs[j].conditioned.basis(&self.state.inputs).len();
-            // One column at a time is enough for means; standard deviations need them all.
+            // A mean needs one column of k at a time; a standard deviation needs all of them.
             let mut k = pool.take(n * if chunk.query.std() { count } else { 1 });
             self.mean_of(j, chunk, &mapped, &mut k, mean, pool);
             if chunk.query.std() {
@@ -55,7 +57,8 @@ impl GaussianProcess {
         pool.give(mapped);
     }
 
-    /// μ of output j, and its gradients if they are wanted; k(x, z) of the points is left in the columns of `k`, as far as it has them.
+    /// Adds μ of output j, and its gradient if requested. Leaves k(x, z) of the points in the columns of `k`, as far as `k` has
+    /// columns.
     fn mean_of(
         &self,
         j: usize,
@@ -71,7 +74,7 @@ impl GaussianProcess {
         let mut gradient = pool.take(dim);
         for i in 0..z.len() {
             let column = if query.std() { &mut k[i * n..(i + 1) * n] } else { &mut k[..] };
-            let pair = Against { x: basis.view(), z: &mapped[i * dim..(i + 1) * dim] };
+            let pair = CrossInputs { x: basis.view(), z: &mapped[i * dim..(i + 1) * dim] };
             output.covariance.values(pair, column, pool);
             mean.value.at_mut(start + i)[j] += shift + scale * vector::dot(column, weights);
             if query.jacobian() {
@@ -84,7 +87,7 @@ impl GaussianProcess {
         pool.give(gradient);
     }
 
-    /// σ of output j, and its gradients if they are wanted, from the columns k(x, z).
+    /// Computes σ of output j, and its gradient if requested, from the columns k(x, z).
     fn std_of(
         &self,
         j: usize,
@@ -98,14 +101,14 @@ impl GaussianProcess {
         let basis = output.conditioned.basis(&self.state.inputs);
         let (n, dim, jacobian) = (basis.len(), self.state.space.dim(), query == Query::All);
         let (mut gradient, mut reduction) = (pool.take(dim), pool.take(z.len()));
-        // Both Jacobians need A k, the standard deviation alone does not.
+        // The Jacobians need A k; the standard deviation alone does not.
         let mut weights = pool.take(if jacobian { k.len() } else { 0 });
         output.conditioned.reduce(k, jacobian.then_some(&mut weights[..]), &mut reduction, pool);
         for i in 0..z.len() {
             let point = &mapped[i * dim..(i + 1) * dim];
             let prior = output.covariance.diagonal(point);
             let least = LEAST_VARIANCE * prior;
-            // Not `clamp`, which panics for a prior that is NaN; whatever overflows leaves the prior.
+            // Not `clamp`, which panics for a NaN bound; a variance that overflows is replaced by the prior variance.
             let left = prior - reduction[i];
             let variance = match left {
                 _ if left < least => least,
@@ -121,7 +124,7 @@ impl GaussianProcess {
             out.fill(0.0);
             if variance > least {
                 gradient.fill(0.0);
-                let pair = Against { x: basis.view(), z: point };
+                let pair = CrossInputs { x: basis.view(), z: point };
                 let (column, weights) = (&k[i * n..(i + 1) * n], &weights[i * n..(i + 1) * n]);
                 output.covariance.input_gradient(pair, column, weights, &mut gradient, pool);
                 for g in &mut gradient {

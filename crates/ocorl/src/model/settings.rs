@@ -1,4 +1,4 @@
-//! What a Gaussian process is to be.
+//! Settings and hyper-parameters of a Gaussian process.
 
 use super::ModelError;
 use super::confidence::Confidence;
@@ -8,48 +8,52 @@ use super::training::TrainingSettings;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What the noise of measurements is taken to be.
+/// How the model obtains the variance of the measurement noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Noise {
-    /// As stated with each measurement.
+    /// The noise is the one stated with each measurement.
     Stated,
-    /// As stated, times a factor for each output that is learned.
+    /// The stated variances are multiplied by a factor that is learned for each output.
     Learned,
-    /// As the paper's authors' program has it: the stated standard deviation, in units of the output's spread, where its square belongs.
+    /// The convention of the paper's authors' program: the stated standard deviation, in units of the output's standard deviation,
+    /// is used in place of the variance.
     Reference,
 }
 
-/// Whether outputs have kernel parameters of their own.
+/// Whether outputs have separate kernel parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Lengthscales {
-    /// Each output its own.
+    /// Each output has its own kernel parameters.
     PerOutput,
-    /// All the same: fewer numbers to learn from few data.
+    /// All outputs share one set of kernel parameters, which leaves fewer numbers to learn from few data.
     Shared,
 }
 
-/// What the model is.
+/// Settings of a Gaussian process.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The covariance function of standardised coordinates.
+    /// The covariance function of the standardised coordinates.
     pub kernel: Arc<dyn Kernel>,
-    /// What is believed before any data.
+    /// The prior mean of f.
     pub mean: Mean,
-    /// What the noise is.
+    /// How the noise variance is obtained.
     pub noise: Noise,
     /// Whether outputs share kernel parameters.
     pub lengthscales: Lengthscales,
-    /// How hyper-parameters are found.
+    /// Settings of the hyper-parameter search.
     pub training: TrainingSettings,
-    /// How β is chosen.
+    /// How the confidence scale β is chosen.
     pub confidence: Confidence,
-    /// With more distinct inputs than this, inducing points take over: time grows with n³, memory with n².
+    /// Number of distinct inputs above which the exact model is replaced by an inducing-point approximation. The exact model takes
+    /// O(n³) time and O(n²) memory.
     pub exact_limit: usize,
-    /// How many inducing points then.
+    /// Number of inducing points of that approximation.
     pub inducing_points: usize,
-    /// Added to standard deviations when data are standardised: zero, except in the reference.
+    /// A constant added to standard deviations when data are standardised: zero, except in the reference settings.
     pub scale_offset: f64,
-    /// Random features of a function sample.
+    /// Number of random features of a sampled function.
     pub features: usize,
 }
 
@@ -71,8 +75,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The model of the paper's authors' program: no ½ in the kernel, unit signal variance, the noise's standard deviation on the
-    /// diagonal, no priors.
+    /// The model of the paper's authors' program: no factor ½ in the squared-exponential kernel, unit signal variance, the standard
+    /// deviation of the noise on the diagonal, no priors on the hyper-parameters.
     pub fn reference() -> Self {
         Settings {
             kernel: Arc::new(Reference),
@@ -113,8 +117,8 @@ impl Settings {
 /// Hyper-parameters of one output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameters {
-    /// Logarithms of the kernel's parameters.
+    /// Natural logarithms of the kernel's parameters.
     pub kernel: Vec<f64>,
-    /// Logarithm of the factor on stated noise variances.
+    /// Natural logarithm of the factor on the stated noise variances.
     pub noise: f64,
 }

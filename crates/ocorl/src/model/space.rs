@@ -1,7 +1,8 @@
-//! From physical units to what the kernel sees, and derivatives back.
+//! The map from physical coordinates to the kernel's coordinates, and the chain rule back.
 //!
 //! ```text
-//! z = (x, u)  →  e: each angle becomes (sin, cos) in its place  →  (e − m)/s, standardised by the data
+//! z = (x, u)  →  e: each angle is replaced by (sin, cos)  →  (e − m)/s, standardised with mean m and standard deviation s of the
+//! data
 //! ```
 
 use crate::linalg::{Dims, Points};
@@ -12,11 +13,12 @@ use crate::real::sin_cos;
 pub(crate) struct Scaling {
     pub(crate) shift: Vec<f64>,
     pub(crate) scale: Vec<f64>,
-    /// Coordinates that do not vary in the data; their scale is one.
+    /// Coordinates that are constant in the data; their scale is one.
     pub(crate) flat: Vec<usize>,
 }
 
-/// A spread below this fraction of the coordinate's size is rounding, not variation.
+/// A standard deviation below this fraction of the coordinate's magnitude is treated as rounding, so the coordinate counts as
+/// constant.
 const FLAT: f64 = 1e-12;
 
 impl Scaling {
@@ -24,14 +26,15 @@ impl Scaling {
         Scaling { shift: vec![0.0; dim], scale: vec![1.0; dim], flat: Vec::new() }
     }
 
-    /// Mean and population standard deviation of each row of `points` (plus `offset`, which is the reference's habit).
+    /// Computes mean and population standard deviation of each row of `points`; `offset` is added to the latter (the reference
+    /// program does so).
     pub(crate) fn of(points: Points<'_>, offset: f64) -> Self {
         let (dim, n) = (points.dim(), points.len().max(1) as f64);
         let mut scaling = Scaling::identity(dim);
         for d in 0..dim {
             let column = || (0..points.len()).map(|i| points.at(i)[d]);
             let size = column().fold(0.0, |size: f64, v| size.max(v.abs()));
-            // Taken as a fraction of the largest, no sum can overflow.
+            // Values are divided by the largest one, so that no sum can overflow.
             let unit = if size > 0.0 { size } else { 1.0 };
             let mean = column().map(|v| v / unit).sum::<f64>() / n;
             let variance = column().map(|v| (v / unit - mean).powi(2)).sum::<f64>() / n;
@@ -46,7 +49,7 @@ impl Scaling {
     }
 }
 
-/// How points are shown to the kernel.
+/// The map from points in physical units to the kernel's coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Space {
     pub(crate) dims: Dims,
@@ -62,12 +65,12 @@ impl Space {
         Space { dims, angle, scaling: Scaling::identity(embedded) }
     }
 
-    /// Coordinates the kernel sees.
+    /// Number of the kernel's coordinates.
     pub(crate) fn dim(&self) -> usize {
         self.scaling.shift.len()
     }
 
-    /// The coordinate of z that embedded coordinate `e` comes from, and whether it is its sine or cosine.
+    /// The coordinate of z from which embedded coordinate `e` is computed, and whether `e` is its sine or cosine.
     pub(crate) fn origin(&self, e: usize) -> (usize, Part) {
         let mut next = 0;
         for (d, angle) in self.angle.iter().enumerate() {
@@ -81,7 +84,7 @@ impl Space {
         unreachable!("embedded coordinate {e} of {}", self.dim())
     }
 
-    /// e(z), not standardised.
+    /// Computes e(z), not standardised.
     fn embed(&self, z: &[f64], out: &mut [f64]) {
         let mut next = 0;
         for (value, angle) in z.iter().zip(&self.angle) {
@@ -95,7 +98,7 @@ impl Space {
         }
     }
 
-    /// Learns shift and scale from points in physical units.
+    /// Fits shift and scale to points in physical units.
     pub(crate) fn standardize(&mut self, points: Points<'_>, offset: f64) {
         let dim = self.dim();
         let mut embedded = vec![0.0; dim * points.len()];
@@ -105,7 +108,7 @@ impl Space {
         self.scaling = Scaling::of(Points::new(&embedded, dim), offset);
     }
 
-    /// What the kernel sees of z.
+    /// Maps z to the kernel's coordinates.
     pub(crate) fn map(&self, z: &[f64], out: &mut [f64]) {
         self.embed(z, out);
         for ((out, shift), scale) in out.iter_mut().zip(&self.scaling.shift).zip(&self.scaling.scale) {
@@ -113,7 +116,8 @@ impl Space {
         }
     }
 
-    /// Chain rule: a gradient with respect to what the kernel sees, times `factor`, is added as one with respect to z.
+    /// Chain rule: converts a gradient with respect to the kernel's coordinates to one with respect to z, and adds it times
+    /// `factor`.
     pub(crate) fn add_pull_back(&self, z: &[f64], gradient: &[f64], factor: f64, out: &mut [f64]) {
         let (mut next, scale) = (0, &self.scaling.scale);
         for ((out, value), angle) in out.iter_mut().zip(z).zip(&self.angle) {
@@ -130,7 +134,7 @@ impl Space {
     }
 }
 
-/// What an embedded coordinate is of its physical one.
+/// The function of a physical coordinate that an embedded coordinate is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The coordinate itself.

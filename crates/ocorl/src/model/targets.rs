@@ -1,41 +1,42 @@
-//! Data as the Gaussian process needs them: distinct inputs, standardised outputs.
+//! Targets of the Gaussian process: standardised outputs at the distinct inputs of the data.
 //!
-//! Measurements at exactly the same input are one: with noise variances σᵢ² and P = Σ 1/σᵢ²,
+//! Measurements at exactly the same input are merged. With noise variances σᵢ² and P = Σ 1/σᵢ²,
 //!
 //! ```text
 //! Π N(yᵢ | f, σᵢ²) = N(ȳ | f, 1/P) · C,   ȳ = Σ yᵢ/(σᵢ² P),
 //! ln C = −½ (m − 1) ln 2π − ½ (Σ ln σᵢ² + ln P) − ½ Σ (yᵢ − ȳ)²/σᵢ²
 //! ```
 //!
-//! which is exact, and the reason why ten thousand copies of a point cost no more than one.
+//! This is exact, and m copies of a point cost no more than one.
 
 use std::collections::HashMap;
 
 /// The targets of one output at the distinct inputs, in standardised units.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Targets {
-    /// ȳ at each distinct input.
+    /// Weighted average ȳ at each distinct input.
     pub(super) y: Vec<f64>,
-    /// Noise variance 1/P at each distinct input, before the learned factor.
+    /// Noise variance 1/P at each distinct input, without the learned factor.
     pub(super) noise: Vec<f64>,
-    /// Covariances (row, column, value) of the noise off the diagonal, before the learned factor: row > column, in order of columns.
+    /// Off-diagonal covariances (row, column, value) of the noise, without the learned factor: row > column, in the order of
+    /// columns.
     pub(super) links: Vec<(usize, usize, f64)>,
-    /// Σ (m − 1) over groups: how many measurements were merged away.
+    /// Σ (m − 1) over groups: the number of measurements removed by merging.
     pub(super) merged: f64,
-    /// Σ ½ (Σ ln σᵢ² + ln P) over groups of more than one.
+    /// Σ ½ (Σ ln σᵢ² + ln P) over groups of more than one measurement.
     log_terms: f64,
     /// Σ (yᵢ − ȳ)²/σᵢ² over groups.
     spread: f64,
 }
 
-/// Variances below this are zero for all purposes; it keeps weights of exact copies without noise finite.
+/// Smaller variances are raised to this value, which keeps the weights of noiseless copies finite.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// A measurement with a noise variance above this says nothing; it keeps precisions from vanishing.
+/// Larger variances are lowered to this value, which keeps precisions above zero.
 const LARGEST_VARIANCE: f64 = 1e100;
 
 impl Targets {
-    /// Merges `(group, y, variance)` of each measurement into `groups` groups.
+    /// Merges the measurements, given as `(group, y, variance)`, into `groups` groups.
     pub(super) fn merge(groups: usize, data: impl Iterator<Item = (usize, f64, f64)> + Clone) -> Self {
         let (mut precision, mut y, mut count) = (vec![0.0; groups], vec![0.0; groups], vec![0_usize; groups]);
         let mut logs = vec![0.0; groups];
@@ -65,7 +66,7 @@ impl Targets {
         targets
     }
 
-    /// The same with correlated noise: (row, column, correlation) of groups that were not merged.
+    /// Adds correlations (row, column, correlation) of the noise between groups of one measurement each.
     #[must_use]
     pub(super) fn linked(mut self, links: impl Iterator<Item = (usize, usize, f64)>) -> Self {
         let noise = &self.noise;
@@ -74,19 +75,20 @@ impl Targets {
         self
     }
 
-    /// ln C with the noise as it is stated.
+    /// ln C for the stated noise.
     pub(super) fn log_constant(&self) -> f64 {
         -0.5 * self.merged * std::f64::consts::TAU.ln() - self.log_terms - 0.5 * self.spread
     }
 
-    /// What a factor on all noise variances adds to ln C, and its derivative with respect to ln of the factor. Apart from
-    /// [`log_constant`](Self::log_constant), which may be so large that nothing else could be seen beside it.
+    /// The change of ln C when all noise variances are multiplied by a factor, and its derivative with respect to the logarithm of
+    /// the factor. It is kept apart from [`log_constant`](Self::log_constant), whose magnitude may be so large that the change
+    /// would be lost to rounding.
     pub(super) fn log_change(&self, log_factor: f64) -> (f64, f64) {
         let value = -0.5 * (self.merged * log_factor + self.spread * (-log_factor).exp_m1());
         (value, 0.5 * (self.spread * (-log_factor).exp() - self.merged))
     }
 
-    /// The targets at some of the inputs, for a first look at a part of the data.
+    /// The targets at some of the inputs, for training on a subset of the data.
     pub(super) fn select(&self, indices: &[usize]) -> Targets {
         let pick = |values: &[f64]| indices.iter().map(|&i| values[i]).collect();
         let mut links = Vec::new();
@@ -104,31 +106,31 @@ impl Targets {
     }
 }
 
-/// Numbers the distinct inputs in order of appearance.
+/// Assigns indices to the distinct inputs in the order of appearance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Distinct {
     seen: HashMap<Vec<u64>, usize>,
 }
 
 impl Distinct {
-    /// The group of an input; the second is true if it is new.
+    /// The index of an input's group, and whether the input is new.
     pub(super) fn group(&mut self, point: &[f64]) -> (usize, bool) {
-        // Zero has two signs and is one place.
+        // −0 and +0 are the same input.
         let key = point.iter().map(|v| (v + 0.0).to_bits()).collect();
         let next = self.seen.len();
         let group = *self.seen.entry(key).or_insert(next);
         (group, group == next)
     }
 
-    /// A group of its own that no input can be found in again.
+    /// Adds a group that no input belongs to.
     pub(super) fn next(&mut self) -> usize {
         let next = self.seen.len();
-        // No input has this key: it begins with a number that is none.
+        // The key starts with NaN, so it equals the key of no input.
         self.seen.insert(vec![f64::NAN.to_bits(), next as u64], next);
         next
     }
 
-    /// Forgets the groups from number `count` on.
+    /// Removes the groups from index `count` on.
     pub(super) fn truncate(&mut self, count: usize) {
         self.seen.retain(|_, group| *group < count);
     }

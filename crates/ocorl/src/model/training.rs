@@ -1,37 +1,40 @@
-//! Hyper-parameters by maximum marginal likelihood with weak priors, in log space.
+//! Hyper-parameters by maximum a posteriori: the marginal likelihood with weak priors, maximised in log space.
 //!
+//! ```text
 //! maximise  Σ_j ln p(y_j | θ, ν_j) − Σ_p ½ ((θ_p − m_p)/s_p)²  over kernel parameters θ (and noise factors ν, if they are learned)
+//! ```
 //!
-//! - Several starts: the parameters of last time, the kernel's own two starts, and seeded draws from the prior; the best end is kept.
-//!   A start that falls behind the best before it is given up.
-//! - Much data: every start is followed on a small random part of the data first; the best end and the curvature there are what the
-//!   search on the next larger part begins with, so that few evaluations (n³ each) see all data. A part may mislead: on all data the
-//!   parameters of last time compete with what the parts found, and the best is kept.
-//! - Divided by the number of points, so that tolerances mean the same for any amount of data.
+//! - Several starts: the previous parameters, two default starts of the kernel, and seeded samples from the prior; the best result
+//!   is kept. A start whose objective stays above that of the best earlier one is abandoned.
+//! - Large data sets: all starts are first optimised on a small random subset of the data. The best result and the Hessian there
+//!   initialise the search on the next larger subset, so that few evaluations (O(n³) each) use all data. A subset may mislead;
+//!   therefore the search on all data also starts from the previous parameters, and the better result is kept.
+//! - The objective is divided by the number of points, so that tolerances do not depend on the amount of data.
 
 use super::inputs::Inputs;
 use super::kernels::{Kernel, Parameter};
 use super::likelihood::Likelihood;
-use super::minimize::{Function, Minimum, Stop, hessian, minimize, minimize_beside, refine};
+use super::minimize::{Function, Minimum, Stop, hessian, minimize, minimize_with_incumbent, refine};
 use super::targets::Targets;
 use crate::random::{Rng, Stream};
 
 pub use super::minimize::Status;
 
-/// How to search.
+/// Settings of the hyper-parameter search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainingSettings {
-    /// Starts drawn from the prior, beside the last parameters and the kernel's own two starts.
+    /// Number of starts sampled from the prior, in addition to the previous parameters and the two default starts of the kernel.
     pub restarts: usize,
-    /// Evaluations of the likelihood for each start and each part of the data.
+    /// Largest number of likelihood evaluations for each start and each subset of the data.
     pub max_evaluations: usize,
-    /// Stop when the largest entry of the gradient is below this, in nats for each measurement.
+    /// The search stops when the largest entry of the gradient is below this value, in nats per measurement.
     pub gradient_tolerance: f64,
-    /// Stop when a step gains less than this, in nats for each measurement.
+    /// The search stops when a step improves the objective by less than this value, in nats per measurement.
     pub gain_tolerance: f64,
-    /// Whether weak priors on the parameters count; without them lengthscales of coordinates without influence grow to their bounds.
+    /// Whether weak priors on the parameters are used. Without them the lengthscales of irrelevant coordinates grow to their
+    /// bounds.
     pub priors: bool,
-    /// The smallest part of the data that starts are tried on; with less than twice as many, all are used from the beginning.
+    /// Size of the smallest subset of the data. With fewer than twice as many data, all starts use all data.
     pub first_part: usize,
 }
 
@@ -48,41 +51,44 @@ impl Default for TrainingSettings {
     }
 }
 
-/// How the parameters of one output (or of all, if they share them) were found.
+/// The result of the search for the parameters of one output, or of all outputs if they share parameters.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Fit {
-    /// How the search that won ended.
+    /// The termination status of the best search.
     pub status: Status,
-    /// Evaluations of all starts on all parts of the data together.
+    /// Number of likelihood evaluations of all starts on all subsets.
     pub evaluations: usize,
-    /// Evaluations of the last search, on all data.
+    /// Number of likelihood evaluations of the last search, on all data.
     pub last_evaluations: usize,
-    /// ln p(y) of the outputs concerned, in standardised units.
+    /// The log marginal likelihood ln p(y) of the outputs concerned, in standardised units.
     pub log_likelihood: f64,
-    /// Numbers of the kernel parameters that ended at a bound.
+    /// Indices of the kernel parameters that ended at a bound.
     pub at_bounds: Vec<usize>,
 }
 
-/// How training went, one entry for each output, or one for all if they share their parameters.
+/// The result of training: one entry for each output, or a single one if all outputs share their parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TrainingReport {
-    /// The fits.
+    /// The results of the searches.
     pub fits: Vec<Fit>,
 }
 
-/// Parameters to be found together: one output, or all that share them.
+/// A set of parameters that are searched together: those of one output, or those that all outputs share.
 pub(super) struct Group<'a> {
     pub(super) kernel: &'a dyn Kernel,
     pub(super) inputs: &'a Inputs,
     pub(super) targets: Vec<&'a Targets>,
-    /// Parameters of last time: the kernel's, then one noise factor for each output.
-    pub(super) last: Vec<f64>,
+    /// The previous parameters: those of the kernel, then one noise factor for each output.
+    pub(super) previous: Vec<f64>,
     pub(super) learn_noise: bool,
-    /// At most so many points are learned from.
+    /// Largest number of points that the search uses.
     pub(super) limit: usize,
 }
 
-/// ln of a factor on stated noise variances: e^0 = as stated, give or take a factor of e² for two standard deviations.
+/// The logarithm of a factor on the stated noise variances. The prior is centred at 1 (the stated noise) with a standard deviation
+/// of 1 in the logarithm.
 fn noise_parameter() -> Parameter {
     Parameter {
         name: "noise factor",
@@ -93,7 +99,8 @@ fn noise_parameter() -> Parameter {
     }
 }
 
-/// Parameters (kernel, then noise factors) and how they were found.
+/// Searches for the parameters (kernel, then noise factors). The cost is dominated by one O(n³) factorisation for each evaluation
+/// on all data.
 pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stream) -> (Vec<f64>, Fit) {
     let mut parameters = group.kernel.parameters(group.inputs.dim());
     let kernel_count = parameters.len();
@@ -101,9 +108,10 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
     let free = if group.learn_noise { parameters.len() } else { kernel_count };
     let search = Search { group, settings, parameters: &parameters[..free], kernel_count };
 
-    // The lively start first: it gets on faster, and those that fall behind are given up.
+    // The start with short lengthscales and little noise comes first: it converges faster, and slower starts are then abandoned
+    // early.
     let own = |k: usize| parameters[..free].iter().map(|p: &Parameter| p.starts[k]).collect::<Vec<f64>>();
-    let mut starts = vec![group.last[..free].to_vec(), own(1), own(0)];
+    let mut starts = vec![group.previous[..free].to_vec(), own(1), own(0)];
     if starts[0] == starts[1] || starts[0] == starts[2] {
         starts.remove(0);
     }
@@ -112,7 +120,7 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
         (0..settings.restarts).map(|_| parameters[..free].iter().map(|p| draw(p, &mut rng)).collect()),
     );
 
-    let (best, evaluations) = search.over_parts(&starts, stream);
+    let (best, evaluations) = search.over_subsets(&starts, stream);
     let mut point = best.point;
     point.resize(parameters.len(), 0.0);
     let near = |p: usize| {
@@ -127,7 +135,7 @@ pub(super) fn train(group: &Group<'_>, settings: &TrainingSettings, stream: Stre
     (point, Fit { status, evaluations, last_evaluations, log_likelihood, at_bounds })
 }
 
-/// A draw from the prior, within one and a half standard deviations and the bounds: farther out the likelihood is flat.
+/// A sample from the prior, limited to 1.5 standard deviations and to the bounds; farther away the likelihood is flat.
 fn draw(parameter: &Parameter, rng: &mut Rng) -> f64 {
     let (mean, std) = parameter.prior;
     (mean + std * rng.normal().clamp(-1.5, 1.5)).clamp(parameter.bounds.0, parameter.bounds.1)
@@ -136,18 +144,18 @@ fn draw(parameter: &Parameter, rng: &mut Rng) -> f64 {
 struct Search<'a> {
     group: &'a Group<'a>,
     settings: &'a TrainingSettings,
-    /// The free parameters.
+    /// The parameters that are searched.
     parameters: &'a [Parameter],
     kernel_count: usize,
 }
 
 impl Search<'_> {
-    /// Terms of the likelihood: measurements of all outputs.
+    /// Number of terms of the likelihood: the measurements of all outputs.
     fn count(&self) -> usize {
         self.group.inputs.len().min(self.group.limit) * self.group.targets.len()
     }
 
-    /// Σ ½ ((θ − m)/s)², its gradient added to `gradient`.
+    /// Computes Σ ½ ((θ − m)/s)² and adds its gradient to `gradient`.
     fn penalty(&self, point: &[f64], mut gradient: Option<&mut [f64]>) -> f64 {
         if !self.settings.priors {
             return 0.0;
@@ -164,8 +172,8 @@ impl Search<'_> {
         sum
     }
 
-    /// Follows all starts on the smallest part, then refines the best end on larger ones up to all data.
-    fn over_parts(&self, starts: &[Vec<f64>], stream: Stream) -> (Minimum, usize) {
+    /// Optimises all starts on the smallest subset, then refines the best result on larger subsets up to all data.
+    fn over_subsets(&self, starts: &[Vec<f64>], stream: Stream) -> (Minimum, usize) {
         let n = self.group.inputs.len();
         let mut sizes = vec![n.min(self.group.limit)];
         while sizes[sizes.len() - 1] >= 2 * self.settings.first_part {
@@ -174,60 +182,60 @@ impl Search<'_> {
         let order = permutation(n, stream);
         let bounds: Vec<(f64, f64)> = self.parameters.iter().map(|p| p.bounds).collect();
         let mut evaluations = 0;
-        let mut ends: Vec<Minimum> = Vec::new();
+        let mut results: Vec<Minimum> = Vec::new();
         let mut curvature = None;
         for (level, &size) in sizes.iter().enumerate().rev() {
-            let part = Part::new(self.group, (size < n).then(|| &order[..size]));
-            let mut likelihoods = part.likelihoods();
+            let subset = Subset::new(self.group, (size < n).then(|| &order[..size]));
+            let mut likelihoods = subset.likelihoods();
             let mut used = 0;
             let mut objective = |point: &[f64], gradient: &mut [f64]| {
                 used += 1;
                 self.objective(&mut likelihoods, point, gradient)
             };
             let stop = self.stop(level == 0);
-            ends = match curvature.take() {
-                None => race(&mut objective, starts, &bounds, stop),
-                Some(hessian) => vec![refined(&mut objective, &ends, hessian, &bounds, stop)],
+            results = match curvature.take() {
+                None => multistart(&mut objective, starts, &bounds, stop),
+                Some(hessian) => vec![refined(&mut objective, &results, hessian, &bounds, stop)],
             };
             if level == 0 && sizes.len() > 1 {
-                ends.extend(self.search_last(&mut objective, ends.first(), &bounds, stop));
+                results.extend(self.search_from_previous(&mut objective, results.first(), &bounds, stop));
             }
-            ends.retain(|end| end.status != Status::Failed);
-            ends.sort_by(|a, b| a.value.total_cmp(&b.value));
-            ends.truncate(2);
-            if let (Some(best), true) = (ends.first(), level > 0) {
+            results.retain(|result| result.status != Status::Failed);
+            results.sort_by(|a, b| a.value.total_cmp(&b.value));
+            results.truncate(2);
+            if let (Some(best), true) = (results.first(), level > 0) {
                 curvature = hessian(&mut objective, &best.point, &bounds);
             }
             evaluations += used;
         }
-        let last = || self.group.last[..self.parameters.len()].to_vec();
-        let failed = || Minimum::at(last(), f64::INFINITY, 0, Status::Failed);
-        (ends.into_iter().next().unwrap_or_else(failed), evaluations)
+        let previous = || self.group.previous[..self.parameters.len()].to_vec();
+        let failed = || Minimum::at(previous(), f64::INFINITY, 0, Status::Failed);
+        (results.into_iter().next().unwrap_or_else(failed), evaluations)
     }
 
-    /// The search on all data from the parameters of last time, given up when it falls behind the `found` of the parts. None if the parts led
-    /// to the same optimum, and nearer to it.
-    fn search_last(
+    /// Searches on all data from the previous parameters and abandons the search if it falls behind `found`, the result that the
+    /// subsets led to. `None` if both would reach the same optimum and `found` is already better.
+    fn search_from_previous(
         &self,
         objective: &mut Function<'_>,
         found: Option<&Minimum>,
         bounds: &[(f64, f64)],
         stop: Stop,
     ) -> Option<Minimum> {
-        let last = &self.group.last[..self.parameters.len()];
-        let rival = found.filter(|found| found.status != Status::Failed);
-        if let Some(found) = rival.filter(|found| distance(&found.point, last) <= SAME_OPTIMUM) {
-            let here = objective(last, &mut vec![0.0; last.len()]);
+        let previous = &self.group.previous[..self.parameters.len()];
+        let incumbent = found.filter(|found| found.status != Status::Failed);
+        if let Some(found) = incumbent.filter(|found| distance(&found.point, previous) <= SAME_OPTIMUM) {
+            let here = objective(previous, &mut vec![0.0; previous.len()]);
             if !here.is_some_and(|here| here < found.value) {
                 return None;
             }
         }
-        Some(minimize_beside(objective, last, bounds, stop, rival))
+        Some(minimize_with_incumbent(objective, previous, bounds, stop, incumbent))
     }
 
-    /// On a part of the data, the neighbourhood of its optimum is enough.
-    fn stop(&self, last: bool) -> Stop {
-        let loose = if last { 1.0 } else { 10.0 };
+    /// Tolerances are ten times larger on a subset, where only the neighbourhood of the optimum is needed.
+    fn stop(&self, all_data: bool) -> Stop {
+        let loose = if all_data { 1.0 } else { 10.0 };
         Stop {
             evaluations: self.settings.max_evaluations,
             gradient: loose * self.settings.gradient_tolerance,
@@ -235,7 +243,7 @@ impl Search<'_> {
         }
     }
 
-    /// −(ln p + ln prior) for each measurement, and its gradient.
+    /// Computes −(ln p + ln prior) per measurement and its gradient. `None` if the likelihood cannot be evaluated.
     fn objective(
         &self,
         likelihoods: &mut [Likelihood<'_>],
@@ -266,59 +274,60 @@ impl Search<'_> {
     }
 }
 
-/// Parameters nearer to each other than this (in log space) lead to the same optimum.
+/// Two parameter vectors closer than this (largest difference in log space) are assumed to lead to the same optimum.
 const SAME_OPTIMUM: f64 = 0.5;
 
-/// Follows one start after the other, each as long as it may end lower than the best before it.
-fn race(
+/// Optimises one start after the other; a start is abandoned when it is unlikely to reach a lower value than the best before it.
+fn multistart(
     objective: &mut Function<'_>,
     starts: &[Vec<f64>],
     bounds: &[(f64, f64)],
     stop: Stop,
 ) -> Vec<Minimum> {
-    let mut ends: Vec<Minimum> = Vec::new();
+    let mut results: Vec<Minimum> = Vec::new();
     for start in starts {
-        let finite = ends.iter().filter(|end| end.status != Status::Failed);
+        let finite = results.iter().filter(|result| result.status != Status::Failed);
         let best = finite.min_by(|a, b| a.value.total_cmp(&b.value));
-        ends.push(minimize_beside(objective, start, bounds, stop, best));
+        results.push(minimize_with_incumbent(objective, start, bounds, stop, best));
     }
-    ends
+    results
 }
 
-/// The better of two ends on a smaller part, refined on this one. Should it stall, the search goes on without the curvature.
+/// Refines the better of two results of a smaller subset with the given Hessian. If that stalls, the search continues with
+/// L-BFGS-B.
 fn refined(
     objective: &mut Function<'_>,
-    ends: &[Minimum],
+    results: &[Minimum],
     hessian: Vec<f64>,
     bounds: &[(f64, f64)],
     stop: Stop,
 ) -> Minimum {
     let mut gradient = vec![0.0; bounds.len()];
     let mut best = 0;
-    if ends.len() > 1 && distance(&ends[0].point, &ends[1].point) > SAME_OPTIMUM {
-        let mut value = |i: usize| objective(&ends[i].point, &mut gradient).unwrap_or(f64::INFINITY);
+    if results.len() > 1 && distance(&results[0].point, &results[1].point) > SAME_OPTIMUM {
+        let mut value = |i: usize| objective(&results[i].point, &mut gradient).unwrap_or(f64::INFINITY);
         best = usize::from(value(1) < value(0));
     }
-    let refined = refine(objective, &ends[best].point, hessian, bounds, stop);
+    let refined = refine(objective, &results[best].point, hessian, bounds, stop);
     if matches!(refined.status, Status::Converged | Status::Budget) {
         return refined;
     }
-    let again = minimize(objective, &refined.point, bounds, stop);
-    if again.value <= refined.value { again } else { refined }
+    let restarted = minimize(objective, &refined.point, bounds, stop);
+    if restarted.value <= refined.value { restarted } else { refined }
 }
 
-/// Part of the data, or all.
-struct Part<'a> {
+/// A random subset of the data, or all data.
+struct Subset<'a> {
     own: Option<(Inputs, Vec<Targets>)>,
     group: &'a Group<'a>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Subset<'a> {
     fn new(group: &'a Group<'a>, indices: Option<&[usize]>) -> Self {
         let own = indices.map(|i| {
             (group.inputs.select(i), group.targets.iter().map(|targets| targets.select(i)).collect())
         });
-        Part { own, group }
+        Subset { own, group }
     }
 
     fn likelihoods(&self) -> Vec<Likelihood<'_>> {
@@ -336,7 +345,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// 0, …, n − 1 in random order.
+/// A random permutation of 0, …, n − 1.
 fn permutation(n: usize, stream: Stream) -> Vec<usize> {
     let (mut order, mut rng): (Vec<usize>, _) = ((0..n).collect(), stream.child("parts").rng());
     for i in (1..n).rev() {

@@ -1,19 +1,20 @@
-//! A Gaussian process of finitely many features, seen as a linear model with uncertain weights [Ras06, section 2.1].
+//! The weight-space view of a Gaussian process with finitely many features: a linear model with uncertain weights [Ras06, section
+//! 2.1].
 //!
-//! With k(x, z) = φ(x)ᵀ φ(z) an output is f(z) = θᵀ φ(z), θ ~ N(0, I) before any data, and after them
+//! With k(x, z) = φ(x)ᵀ φ(z) an output is f(z) = θᵀ φ(z). Its weights are θ ~ N(0, I) a priori and, given the data,
 //!
 //! ```text
-//! θ ~ N(θ̄, A⁻¹),   A = I + Φᵀ N⁻¹ Φ,   σ²(z) = φ(z)ᵀ A⁻¹ φ(z)            (Φ: features of the data, N: covariance of the noise)
+//! θ ~ N(θ̄, A⁻¹),   A = I + Φᵀ N⁻¹ Φ,   σ²(z) = φ(z)ᵀ A⁻¹ φ(z)   (Φ: features of the data, N: covariance of the noise)
 //! ```
 //!
-//! So the plausible weights are the ellipsoid ‖θ − θ̄‖_A ≤ β. In coordinates of its own, θ = θ̄ + β R⁻ᵀ w with A = R Rᵀ and ‖w‖ ≤ 1,
+//! The plausible weights form the ellipsoid ‖θ − θ̄‖_A ≤ β. With θ = θ̄ + β R⁻ᵀ w, A = R Rᵀ and ‖w‖ ≤ 1,
 //!
 //! ```text
 //! f(z) = μ(z) + β ψ(z)ᵀ w,   ψ(z) = R⁻¹ φ(z),   ‖ψ(z)‖ = σ(z)
 //! ```
 //!
-//! Every such f lies within μ ± β σ, and every value of the band at one point belongs to one such f; but at several points together the band
-//! allows functions that no weights give.
+//! Every such f lies within μ ± β σ, and every value within the band at one point is attained by one such f. At several points
+//! jointly the band also admits functions that no weights represent.
 
 use super::Feature;
 use super::gaussian_process::{GaussianProcess, Output};
@@ -22,26 +23,26 @@ use super::space::Space;
 use crate::linalg::small::dot;
 use crate::linalg::{Cholesky, Dims};
 
-/// ψ of every output: the functions that weights of length one or less add to the mean.
+/// The normalised features ψ of every output: weights of length at most one add functions of the plausible set to the mean.
 #[derive(Clone, Debug)]
 pub struct WeightSpace {
     dims: Dims,
     space: Space,
     outputs: Vec<OutputWeights>,
-    /// Values of the last inputs that are not in z.
+    /// Fixed values of the last model inputs, which are not part of z.
     appended: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
 struct OutputWeights {
     features: Vec<Feature>,
-    /// R, lower, row after row.
+    /// R, lower triangular, row-major.
     factor: Vec<f64>,
-    /// From standardised to physical units.
+    /// Factor from standardised to physical units.
     scale: f64,
 }
 
-/// Memory of evaluations.
+/// Scratch memory of evaluations.
 #[derive(Clone, Debug, Default)]
 pub struct WeightScratch {
     point: Vec<f64>,
@@ -51,11 +52,12 @@ pub struct WeightScratch {
     pulled: Vec<f64>,
 }
 
-/// A noise variance below this is taken as this, in units of the output's variance: measurements without noise would fix weights exactly.
+/// Noise variances below this value, in units of the output's variance, are raised to it: noiseless data would fix weights exactly
+/// and make A infinite.
 const LEAST_NOISE: f64 = 1e-12;
 
 impl WeightSpace {
-    /// Dimensions of x and u.
+    /// The dimensions of the state x and the control u.
     pub fn dims(&self) -> Dims {
         self.dims
     }
@@ -65,17 +67,17 @@ impl WeightSpace {
         self.outputs.iter().map(|o| o.features.len()).collect()
     }
 
-    /// Number of all weights.
+    /// Number of weights of all outputs.
     pub fn len(&self) -> usize {
         self.outputs.iter().map(|o| o.features.len()).sum()
     }
 
-    /// True for a model without features.
+    /// True if the model has no features.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The same with the last control held at `value`.
+    /// Fixes the last control at `value` and removes it from z.
     #[must_use]
     pub fn with_last_control(mut self, value: f64) -> Self {
         self.appended.insert(0, value);
@@ -83,7 +85,7 @@ impl WeightSpace {
         self
     }
 
-    /// ψ of all outputs at z, one after the other; physical units.
+    /// Computes ψ of all outputs at z, one output after the other, in physical units. O(m²) for m features.
     pub fn features(&self, z: &[f64], out: &mut [f64], scratch: &mut WeightScratch) {
         self.map(z, scratch);
         let mut rest = out;
@@ -136,7 +138,7 @@ impl WeightSpace {
 }
 
 impl OutputWeights {
-    /// b ← R⁻¹ b.
+    /// Solves b ← R⁻¹ b.
     fn solve(&self, b: &mut [f64]) {
         let m = self.features.len();
         for i in 0..m {
@@ -146,7 +148,7 @@ impl OutputWeights {
         }
     }
 
-    /// b ← R⁻ᵀ b.
+    /// Solves b ← R⁻ᵀ b.
     fn solve_transposed(&self, b: &mut [f64]) {
         let m = self.features.len();
         for i in (0..m).rev() {
@@ -160,7 +162,7 @@ impl OutputWeights {
 }
 
 impl GaussianProcess {
-    /// None if the kernel has more than finitely many features, or the arithmetic fails.
+    /// Computes the weight-space view; `None` if the kernel has infinitely many features or a factorisation fails.
     pub(super) fn weights(&self) -> Option<WeightSpace> {
         let state = &self.state;
         let outputs: Option<Vec<OutputWeights>> = state
@@ -178,10 +180,10 @@ impl GaussianProcess {
     }
 }
 
-/// R of A = I + Φᵀ N⁻¹ Φ. O(n m²), with correlated noise O(n³).
+/// Computes R of A = I + Φᵀ N⁻¹ Φ. O(n m²), with correlated noise O(n³). `None` if a pivot is not positive and finite.
 fn factor(features: &[Feature], output: &Output, inputs: &Inputs) -> Option<Vec<f64>> {
     let (m, n) = (features.len(), inputs.len());
-    // Column after column: Φ, then L⁻¹ Φ with N = L Lᵀ.
+    // Column by column: Φ, then L⁻¹ Φ with N = L Lᵀ.
     let mut phi = vec![0.0; n * m];
     let (mut point, mut at_nodes) = (vec![0.0; inputs.dim()], vec![0.0; inputs.x.len()]);
     for (feature, column) in features.iter().zip(phi.chunks_exact_mut(n.max(1))) {

@@ -1,26 +1,27 @@
-//! The step of one interval under control limits: min ½ uᵀHu + gᵀu, lower ≤ u ≤ upper.
+//! Box-constrained quadratic program of one interval of the backward pass: min ½ uᵀHu + gᵀu subject to lower ≤ u ≤ upper.
 //!
-//! Projected Newton [Ber82], as in box-DDP [Tas14]: coordinates held at a limit by the gradient are fixed, the
-//! others take a Newton step along which a projected line search descends. Finds the exact minimiser in a few
-//! rounds for the handful of controls that a plant has. O(n³) a round; no allocation.
+//! The solver is the projected Newton method [Ber82] as used in box-DDP [Tas14]. Coordinates that the gradient holds at a limit are fixed;
+//! the free coordinates take a Newton step, and a projected line search ensures descent. For the few controls of a typical plant it reaches
+//! the exact minimiser in three or four iterations. An iteration costs O(n³) and allocates nothing. The solve fails only if the free block
+//! of H is not positive definite.
 
 use crate::linalg::small::{dot, factorize, solve};
 
-/// Working memory, and after [`BoxQp::solve`] the solution.
+/// Scratch memory of the solver; after [`BoxQp::solve`] it holds the solution.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BoxQp {
-    /// The minimiser.
+    /// Minimiser of the quadratic program.
     pub(super) solution: Vec<f64>,
-    /// Which coordinates are not at a limit.
+    /// True for each coordinate that is not held at a limit.
     pub(super) free: Vec<bool>,
-    /// Factors of the free block of H, `free_count × free_count`.
+    /// Cholesky factor of the free block of H, `free_count × free_count`.
     pub(super) factor: Vec<f64>,
     gradient: Vec<f64>,
     newton: Vec<f64>,
     trial: Vec<f64>,
 }
 
-/// Rounds after which the best point so far is taken; three or four are usual.
+/// Iteration limit, after which the best point so far is returned; three or four iterations are usual.
 const ROUNDS: usize = 50;
 
 impl BoxQp {
@@ -32,12 +33,12 @@ impl BoxQp {
         self.factor.resize(n * n, 0.0);
     }
 
-    /// Number of free coordinates.
+    /// Returns the number of coordinates that are not held at a limit.
     pub(super) fn free_count(&self) -> usize {
         self.free.iter().filter(|f| **f).count()
     }
 
-    /// Minimises from the point nearest to zero. False if the free block of H is not positive definite.
+    /// Minimises from the feasible point nearest to zero. Returns false if the free block of H is not positive definite.
     pub(super) fn solve(&mut self, h: &[f64], g: &[f64], lower: &[f64], upper: &[f64]) -> bool {
         let n = g.len();
         for i in 0..n {
@@ -69,7 +70,7 @@ impl BoxQp {
         true
     }
 
-    /// Coordinates pressed against a limit by the gradient are not free.
+    /// Marks as not free every coordinate that is at a limit and that the gradient presses against that limit.
     fn mark_free(&mut self, h: &[f64], g: &[f64], lower: &[f64], upper: &[f64]) {
         let n = g.len();
         for i in 0..n {
@@ -94,7 +95,7 @@ impl BoxQp {
         factorize(m, &mut self.factor[..m * m])
     }
 
-    /// A projected step that decreases the objective enough; `None` if rounding leaves none.
+    /// Finds a projected step that decreases the objective sufficiently. Returns `None` if rounding leaves no such step.
     fn descend(
         &mut self,
         h: &[f64],
@@ -125,7 +126,7 @@ impl BoxQp {
     }
 }
 
-/// ½ uᵀHu + gᵀu.
+/// Evaluates the objective ½ uᵀHu + gᵀu.
 fn objective(h: &[f64], g: &[f64], u: &[f64]) -> f64 {
     let n = g.len();
     (0..n).map(|i| u[i] * (0.5 * dot(&h[i * n..(i + 1) * n], u) + g[i])).sum()
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
-    /// The definition: try every combination of lower, upper and free, keep the best that satisfies the limits.
+    /// Reference solution by enumeration: tries every combination of lower, upper and free, and keeps the best feasible one.
     fn by_enumeration(h: &[f64], g: &[f64], lower: &[f64], upper: &[f64]) -> f64 {
         let n = g.len();
         let mut best = f64::INFINITY;

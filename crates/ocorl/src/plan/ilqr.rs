@@ -1,48 +1,52 @@
-//! Iterative linear-quadratic regulator over any dynamics and cost.
+//! Iterative linear-quadratic regulator (iLQR) for any dynamics and cost.
 //!
-//! Each iteration linearises the whole horizon in one batch, solves the linear-quadratic problem backwards
-//! ([`riccati`](super::riccati)), and searches along the resulting policy for a lower cost. Rollouts that leave the
-//! domain of f or c cost infinity and are stepped back from. A start with given states begins with gaps between
-//! them; each step α shrinks the gaps to 1 − α of theirs and is judged by J + price · Σ|gap|, a price above any
-//! multiplier, so that a full step makes the trajectory feasible for good. [Mas20] treats gaps the same way.
+//! Each iteration linearises the dynamics along the whole horizon in one batch, solves the linear-quadratic problem backwards
+//! ([`riccati`](super::riccati)), and runs a line search along the resulting policy. A rollout that leaves the domain of f or c has
+//! infinite cost, so the line search rejects it. A start with given states has gaps between its intervals. A step of length α scales the
+//! gaps by 1 − α and is accepted on the merit function J + penalty · Σ|gap|. The penalty exceeds every multiplier, so a full step closes
+//! the gaps permanently. [Mas20] treats gaps in the same manner.
 //!
-//! Where f is costly one point at a time, [`ForwardPass::Batch`] follows each step on the linear model instead and evaluates
-//! all intervals at once ([`shooting`](super::shooting)); the gaps this opens are closed by the next step, and in the end by
-//! one rollout. A result that costs more than the start, if that was a trajectory, is thrown away and searched for by rollouts.
+//! Where f is costly at single points, [`ForwardPass::Batch`] applies each step to the linear model instead and evaluates all intervals at
+//! once ([`shooting`](super::shooting)). The gaps that this opens are closed by the next step, and at the end by one rollout. If the start
+//! is feasible and the result costs more than it, the planner discards the result and repeats the search with rollouts.
+//!
+//! General path constraints are left out: only control limits, rate limits and rejection by state bounds are supported.
 
-use super::riccati::{Backward, Expansion, Promise, Solution};
+use super::riccati::{Backward, Expansion, ExpectedDecrease, Solution};
 use super::rollout::{Forward, Law, Rollout, clamp_all};
 use super::shooting::{Batch, Direction, Sweep};
-use super::{Guess, Iteration, Outcome, Plan, PlanError, Problem};
-use crate::linalg::Blocks;
+use super::{Guess, Iteration, Outcome, Plan, PlanError, Problem, rate};
 use crate::linalg::small::specialized;
+use crate::linalg::{Blocks, Pool};
+use crate::simulate::Trajectory;
 use crate::system::{Dims, Dynamics};
 
-/// How a step is followed.
+/// Method by which the line search evaluates a candidate step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum ForwardPass {
-    /// A rollout under the new policy: f at one point after the other. Best where f is cheap.
+    /// Rolls out the new policy, which evaluates f at one point after another. Best where f is cheap.
     #[default]
     Rollout,
-    /// The linear model's step, then all intervals in one call of f for each Runge–Kutta stage; gaps between them close as
-    /// the search converges. Best where f costs less in batches, as a Gaussian process does.
+    /// Steps on the linear model, then integrates all intervals with one call of f for each Runge–Kutta stage. The gaps between the
+    /// intervals close as the search converges. Best where f costs less in batches, as a Gaussian process does.
     Batch,
 }
 
-/// When to stop and how to step.
+/// Stopping criteria and line-search parameters of iLQR.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Backward passes with a new linearisation; 200 is ample for the benchmark systems (15–60 are used).
+    /// Maximum number of backward passes with a new linearisation; 200 is ample for the benchmark systems, which use 15–60.
     pub max_iterations: usize,
-    /// Converged when ‖dJ/du‖ falls below.
+    /// The search has converged when ‖dJ/du‖ falls below this value.
     pub gradient_tolerance: f64,
-    /// Converged when the decrease to be expected falls below this fraction of 1 + |J|.
+    /// The search has converged when the expected decrease falls below this fraction of 1 + |J|.
     pub cost_tolerance: f64,
-    /// Fraction of the expected decrease that a step must achieve.
+    /// Fraction of the expected decrease that a step must achieve (Armijo condition).
     pub sufficient_decrease: f64,
-    /// Steps tried, each half of the one before, before the regularisation is raised.
+    /// Number of steps tried, each half of the previous one, before the regularisation is raised.
     pub line_search: usize,
-    /// How a step is followed.
+    /// Method by which the line search evaluates a candidate step.
     pub forward: ForwardPass,
 }
 
@@ -59,19 +63,32 @@ impl Default for Settings {
     }
 }
 
-/// Relative regularisation μ: off, or between these.
+/// Smallest and largest relative regularisation μ; below the smallest it is switched off.
 pub(super) const REGULARIZATION: (f64, f64) = (1e-9, 1e9);
 
-/// States that miss the dynamics by less than this fraction of their size are taken as a rollout of the controls.
+/// Given states that violate the dynamics by less than this fraction of their size count as a rollout of the controls.
 const NO_GAP: f64 = 1e-10;
 
-/// Gaps with which a batched search may end, as a fraction of the states' size and of the root of the cost's tolerance.
+/// Largest gap with which a batched search may end, as a fraction of the states' size times the square root of the cost tolerance.
 const SMALL_GAP: f64 = 0.1;
 
-/// The planner. It keeps its memory, so solving again with the same sizes allocates nothing.
+/// The iLQR planner. It keeps its scratch memory, so that repeated solves of the same size do not allocate.
+///
+/// ```
+/// use ocorl::prelude::*;
+///
+/// let pendulum = Benchmark::find("pendulum")?;
+/// let times = uniform_grid(pendulum.task.horizon, 100);
+/// let (problem, mut f) = (Problem::of(&pendulum.task, &times), pendulum.dynamics());
+/// let mut ilqr = Ilqr::default();
+/// let summary = ilqr.solve(f.as_mut(), &problem, Start::constant(&[0.5], 100).guess())?;
+/// assert_eq!(ilqr.trace().len(), summary.iterations);
+/// assert_eq!(ilqr.states().at(0), pendulum.task.initial_state);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Ilqr {
-    /// When to stop and how to step.
+    /// Stopping criteria and line-search parameters.
     pub settings: Settings,
     pub(super) current: Rollout,
     candidate: Rollout,
@@ -82,28 +99,30 @@ pub struct Ilqr {
     stage_times: Vec<f64>,
     stage_weights: Vec<f64>,
     trace: Vec<Iteration>,
+    pool: Pool,
 }
 
-/// How a solve ended; the trajectory stays in the planner.
+/// Result of a solve; the trajectory itself stays in the planner.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Summary {
-    /// J of the trajectory.
+    /// Total cost J of the trajectory.
     pub cost: f64,
-    /// How the search ended.
+    /// Reason for which the search ended.
     pub outcome: Outcome,
-    /// Norm of dJ/du at the last linearisation.
+    /// Euclidean norm of dJ/du at the last linearisation.
     pub gradient_norm: f64,
-    /// Backward passes with a new linearisation.
+    /// Number of backward passes with a new linearisation.
     pub iterations: usize,
 }
 
 impl Ilqr {
-    /// A planner with these settings.
+    /// Creates a planner with the given settings.
     pub fn new(settings: Settings) -> Self {
         Ilqr { settings, ..Ilqr::default() }
     }
 
-    /// Minimises the cost of `problem` over trajectories of `f`, from `guess`.
+    /// Minimises the cost of `problem` over trajectories of `f`, starting from `guess`, and returns the plan.
     pub fn plan(
         &mut self,
         f: &mut dyn Dynamics,
@@ -111,11 +130,15 @@ impl Ilqr {
         guess: Guess<'_>,
     ) -> Result<Plan, PlanError> {
         let summary = self.solve(f, problem, guess)?;
-        Ok(Plan {
+        let trajectory = Trajectory {
             times: problem.times.to_vec(),
             states: self.current.states.clone(),
             controls: self.current.controls.clone(),
             gains: self.solution.gains.clone(),
+            ..Trajectory::default()
+        };
+        Ok(Plan {
+            trajectory,
             cost: summary.cost,
             outcome: summary.outcome,
             gradient_norm: summary.gradient_norm,
@@ -123,8 +146,8 @@ impl Ilqr {
         })
     }
 
-    /// As [`plan`](Self::plan), but leaves the result in [`states`](Self::states), [`controls`](Self::controls) and
-    /// [`gains`](Self::gains). Allocates only when a problem is larger than any before.
+    /// Does the same as [`plan`](Self::plan), but leaves the result in [`states`](Self::states), [`controls`](Self::controls) and
+    /// [`gains`](Self::gains). Allocates only when a problem is larger than all previous ones.
     pub fn solve(
         &mut self,
         f: &mut dyn Dynamics,
@@ -140,7 +163,7 @@ impl Ilqr {
             let worst = self.feasible_cost(guess);
             let (outcome, gradient_norm) = self.iterate(f, problem, forward);
             let verified = self.verify(f, problem);
-            // A batched search may close its gaps at a cost above the start's: then one rollout after the other.
+            // A batched search may close its gaps at a cost above that of the start; then search again with rollouts.
             if forward == ForwardPass::Batch && !(verified.is_ok() && self.current.cost <= worst) {
                 forward = ForwardPass::Rollout;
                 continue;
@@ -151,27 +174,27 @@ impl Ilqr {
         }
     }
 
-    /// J of the current trajectory if it is one; infinity if it has gaps.
+    /// Returns J of the current trajectory if it satisfies the dynamics, and infinity if it has gaps.
     fn feasible_cost(&self, guess: Guess<'_>) -> f64 {
         if self.current.largest_gap() <= no_gap(guess.states) { self.current.cost } else { f64::INFINITY }
     }
 
-    /// x_k of the last solve.
+    /// Returns the states x_k of the last solve.
     pub fn states(&self) -> &Blocks {
         &self.current.states
     }
 
-    /// u_k of the last solve.
+    /// Returns the controls u_k of the last solve.
     pub fn controls(&self) -> &Blocks {
         &self.current.controls
     }
 
-    /// K_k of the last solve, as gradients ∇ₓuⱼ.
+    /// Returns the gains K_k of the last solve, stored as gradients ∇ₓuⱼ.
     pub fn gains(&self) -> &Blocks {
         &self.solution.gains
     }
 
-    /// Every iteration of the last solve.
+    /// Returns the record of every iteration of the last solve.
     pub fn trace(&self) -> &[Iteration] {
         &self.trace
     }
@@ -182,7 +205,7 @@ impl Ilqr {
         let slopes = transcription.integrator.tableau().b.len();
         self.current.resize(dims, n, stages, slopes);
         self.candidate.resize(dims, n, stages, slopes);
-        self.solution.resize(dims.state, dims.control, n, &transcription);
+        self.solution.resize(dims, problem);
         if self.settings.forward == ForwardPass::Batch {
             self.direction.resize(dims.state, dims.control, n);
         }
@@ -202,7 +225,7 @@ impl Ilqr {
         self.trace.reserve(self.settings.max_iterations);
     }
 
-    /// The guess as the current trajectory, with gaps if it brought states.
+    /// Makes the guess the current trajectory; it has gaps if the guess contains states.
     pub(super) fn begin(
         &mut self,
         f: &mut dyn Dynamics,
@@ -212,6 +235,9 @@ impl Ilqr {
     ) -> Result<(), PlanError> {
         self.current.controls.as_mut_slice().copy_from_slice(guess.controls);
         clamp_all(problem.control_bounds, &mut self.current.controls);
+        if let Some(rates) = &problem.rate_limit {
+            rates.clamp_all(problem, self.current.controls.as_mut_slice());
+        }
         match guess.states {
             Some(states) => {
                 self.current.states.as_mut_slice().copy_from_slice(states);
@@ -220,7 +246,7 @@ impl Ilqr {
                 if forward == ForwardPass::Rollout && self.current.largest_gap() <= no_gap(guess.states) {
                     self.roll_out_controls(f, problem);
                 } else {
-                    self.current.charge(problem, &self.stage_times, &self.stage_weights);
+                    self.current.evaluate_cost(problem, &self.stage_times, &self.stage_weights);
                 }
             }
             None => self.roll_out_controls(f, problem),
@@ -235,23 +261,25 @@ impl Ilqr {
         Err(PlanError::NoFinitePlan { time })
     }
 
-    /// Replaces the current trajectory by what its controls alone give.
+    /// Replaces the current trajectory by the open-loop rollout of its controls.
     fn roll_out_controls(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) {
         self.solution.feedforward.as_mut_slice().fill(0.0);
         self.solution.gains.as_mut_slice().fill(0.0);
+        self.solution.rate_gains.as_mut_slice().fill(0.0);
         self.current.has_gaps = false;
-        // With zero gains the reference states do not matter; they only must be finite.
+        // With zero gains the reference states have no effect; they only need to be finite.
         self.current.states.as_mut_slice().fill(0.0);
         self.forward(f, problem, 0.0);
         std::mem::swap(&mut self.current, &mut self.candidate);
     }
 
-    /// Rolls out the law of the last backward pass with step `step` into the candidate, and charges it.
+    /// Rolls out the policy of the last backward pass with step length `step` into the candidate and evaluates its cost.
     fn forward(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, step: f64) {
-        let Solution { feedforward, gains, .. } = &self.solution;
-        let law = Law { around: &self.current, feedforward, gains, step };
-        specialized(f.dims(), Forward { dynamics: f, problem, law, out: &mut self.candidate });
-        self.candidate.charge(problem, &self.stage_times, &self.stage_weights);
+        let Solution { feedforward, gains, rate_gains, .. } = &self.solution;
+        let law = Law { around: &self.current, feedforward, gains, rate_gains, step };
+        let (pool, out) = (&mut self.pool, &mut self.candidate);
+        specialized(f.dims(), Forward { dynamics: f, problem, law, pool, out });
+        self.candidate.evaluate_cost(problem, &self.stage_times, &self.stage_weights);
     }
 
     pub(super) fn linearize(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) {
@@ -273,7 +301,11 @@ impl Ilqr {
         problem: &Problem<'_>,
         regularization: f64,
         gaps: bool,
-    ) -> Option<Promise> {
+    ) -> Option<ExpectedDecrease> {
+        if let Some(rates) = &problem.rate_limit {
+            let (around, expansion, out) = (&self.current, &self.expansion, &mut self.solution);
+            return rate::backward(dims, problem, rates, around, expansion, regularization, gaps, out);
+        }
         specialized(
             dims,
             Backward {
@@ -282,12 +314,13 @@ impl Ilqr {
                 expansion: &self.expansion,
                 regularization,
                 gaps,
+                pool: &mut self.pool,
                 out: &mut self.solution,
             },
         )
     }
 
-    /// The search itself.
+    /// Runs the iterations of the search.
     fn iterate(
         &mut self,
         f: &mut dyn Dynamics,
@@ -301,18 +334,18 @@ impl Ilqr {
             self.linearize(f, problem);
             let step = loop {
                 let gaps = batched || self.current.has_gaps;
-                if let Some(promise) = self.backward(f.dims(), problem, regularization, gaps) {
-                    gradient_norm = promise.gradient_norm;
-                    if self.is_converged(&promise) {
+                if let Some(expected) = self.backward(f.dims(), problem, regularization, gaps) {
+                    gradient_norm = expected.gradient_norm;
+                    if self.is_converged(&expected) {
                         self.record(gradient_norm, 0.0, regularization);
                         return (Outcome::Converged, gradient_norm);
                     }
-                    let decrease = promise.decrease(1.0) / (1.0 + self.current.cost.abs());
+                    let decrease = expected.decrease(1.0) / (1.0 + self.current.cost.abs());
                     let first_step = first.length(decrease);
                     let step = if batched {
                         self.search_batched(f, problem, first_step)
                     } else {
-                        self.search(f, problem, &promise, first_step)
+                        self.search(f, problem, &expected, first_step)
                     };
                     if let Some(step) = step {
                         first.learn(step);
@@ -336,40 +369,40 @@ impl Ilqr {
         (Outcome::IterationLimit, gradient_norm)
     }
 
-    fn is_converged(&self, promise: &Promise) -> bool {
+    fn is_converged(&self, expected: &ExpectedDecrease) -> bool {
         let negligible = self.settings.cost_tolerance * (1.0 + self.current.cost.abs());
         let feasible =
             !self.current.has_gaps || (self.settings.forward == ForwardPass::Batch && self.gaps_are_small());
         feasible
-            && (promise.gradient_norm <= self.settings.gradient_tolerance
-                || promise.decrease(1.0).abs() <= negligible)
+            && (expected.gradient_norm <= self.settings.gradient_tolerance
+                || expected.decrease(1.0).abs() <= negligible)
     }
 
-    /// Whether closing the gaps with the gains, as [`verify`](Self::verify) does, is all that is left to do: where no
-    /// feedforward is left, that is the optimal step, and wrong only by what is of second order in the gaps.
+    /// Returns whether the gaps are so small that [`verify`](Self::verify) may close them with the gains. Where the feedforward terms are
+    /// negligible, this closing step is optimal up to terms of second order in the gaps.
     fn gaps_are_small(&self) -> bool {
         let size = largest(self.current.states.as_slice());
         self.current.largest_gap() <= SMALL_GAP * self.settings.cost_tolerance.sqrt() * size
     }
 
-    /// Tries `first` and its halves; the first step that decreases the merit enough becomes the current trajectory.
+    /// Backtracking line search from `first`. The first step that decreases the merit function sufficiently becomes the current trajectory.
     fn search(
         &mut self,
         f: &mut dyn Dynamics,
         problem: &Problem<'_>,
-        promise: &Promise,
+        expected: &ExpectedDecrease,
         first: f64,
     ) -> Option<f64> {
-        let price = 2.0 * promise.price;
+        let penalty = 2.0 * expected.penalty;
         let gap = self.current.total_gap();
-        let before = self.current.cost + price * gap;
-        // Only a full step closes gaps for good.
+        let before = self.current.cost + penalty * gap;
+        // Only a full step closes the gaps permanently.
         let mut step = if self.current.has_gaps { 1.0 } else { first };
         for _ in 0..self.settings.line_search {
             self.forward(f, problem, step);
-            let after = self.candidate.cost + price * gap * (1.0 - step);
-            let expected = promise.decrease(step).max(0.0) + 0.5 * price * gap * step;
-            let enough = after <= before - self.settings.sufficient_decrease * expected && after < before;
+            let after = self.candidate.cost + penalty * gap * (1.0 - step);
+            let decrease = expected.decrease(step).max(0.0) + 0.5 * penalty * gap * step;
+            let enough = after <= before - self.settings.sufficient_decrease * decrease && after < before;
             if enough && self.candidate.cost.is_finite() {
                 std::mem::swap(&mut self.current, &mut self.candidate);
                 return Some(step);
@@ -379,19 +412,19 @@ impl Ilqr {
         None
     }
 
-    /// As [`search`](Self::search), along one step of the linear model, all intervals at once. The gaps of a candidate are
-    /// priced as they are ([`Direction::charge_gaps`]).
+    /// Backtracking line search along one step of the linear model, with all intervals integrated at once. The merit function includes
+    /// the actual gaps of the candidate ([`Direction::gap_penalty`]).
     fn search_batched(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, first: f64) -> Option<f64> {
         let (around, expansion) = (&self.current, &self.expansion);
-        let (solution, out) = (&mut self.solution, &mut self.direction);
-        let slope = specialized(f.dims(), Sweep { problem, around, expansion, solution, out });
-        let (price, price_slope) = self.direction.charge_gaps(&self.current);
-        let (before, slope) = (self.current.cost + price, (slope + price_slope).min(0.0));
+        let (solution, pool, out) = (&mut self.solution, &mut self.pool, &mut self.direction);
+        let slope = specialized(f.dims(), Sweep { problem, around, expansion, solution, pool, out });
+        let (penalty, penalty_slope) = self.direction.gap_penalty(&self.current);
+        let (before, slope) = (self.current.cost + penalty, (slope + penalty_slope).min(0.0));
         let mut step = first;
         for _ in 0..self.settings.line_search {
             self.direction.step(&self.current, step, &mut self.candidate);
             self.shoot_candidate(f, problem);
-            let after = self.candidate.cost + self.direction.charge_gaps(&self.candidate).0;
+            let after = self.candidate.cost + self.direction.gap_penalty(&self.candidate).0;
             let enough = after <= before + self.settings.sufficient_decrease * step * slope && after < before;
             if enough && self.candidate.cost.is_finite() {
                 std::mem::swap(&mut self.current, &mut self.candidate);
@@ -402,7 +435,7 @@ impl Ilqr {
         None
     }
 
-    /// Integrates every interval of the candidate and charges it; infinite outside the state bounds.
+    /// Integrates every interval of the candidate and evaluates its cost, which is infinite outside the state bounds.
     fn shoot_candidate(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) {
         let outside = |x: &[f64]| problem.state_bounds.is_some_and(|bounds| bounds.violated_by(x).is_some());
         if self.candidate.states.iter().skip(1).any(outside) {
@@ -410,7 +443,7 @@ impl Ilqr {
             return;
         }
         self.batch.shoot(f, problem, &mut self.candidate);
-        self.candidate.charge(problem, &self.stage_times, &self.stage_weights);
+        self.candidate.evaluate_cost(problem, &self.stage_times, &self.stage_weights);
     }
 
     fn record(&mut self, gradient_norm: f64, step: f64, regularization: f64) {
@@ -418,14 +451,15 @@ impl Ilqr {
         self.trace.push(Iteration { cost: self.current.cost, gradient_norm, step, regularization, gap });
     }
 
-    /// Makes sure that what is returned is a trajectory of `f`: gaps that are left are closed by rolling out the
-    /// controls with their gains.
+    /// Ensures that the returned trajectory satisfies the dynamics `f`: remaining gaps are closed by rolling out the controls with
+    /// their gains.
     fn verify(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>) -> Result<(), PlanError> {
         if self.current.has_gaps {
             self.solution.feedforward.as_mut_slice().fill(0.0);
             self.forward(f, problem, 1.0);
             if !self.candidate.cost.is_finite() {
                 self.solution.gains.as_mut_slice().fill(0.0);
+                self.solution.rate_gains.as_mut_slice().fill(0.0);
                 self.forward(f, problem, 1.0);
             }
             std::mem::swap(&mut self.current, &mut self.candidate);
@@ -438,29 +472,29 @@ impl Ilqr {
     }
 }
 
-/// Largest gap with which given states count as a rollout of their controls.
+/// Returns the largest gap with which given states count as a rollout of their controls.
 fn no_gap(states: Option<&[f64]>) -> f64 {
     states.map_or(0.0, |states| NO_GAP * largest(states))
 }
 
-/// Largest |x|, at least 1.
+/// Returns max(1, max |xᵢ|).
 fn largest(x: &[f64]) -> f64 {
     x.iter().fold(1.0_f64, |m, x| m.max(x.abs()))
 }
 
-/// Where the line search begins: at 1, or near the optimum at ½ after a full step was rejected there, until two half
-/// steps were accepted at once.
+/// Initial step length of the line search. It is 1, except near the optimum: there it becomes ½ after a full step was rejected, until two
+/// half steps in sequence were accepted immediately.
 ///
-/// Gauss–Newton steps overshoot where the dynamics bend; on the cart pole two of three full steps are rejected in the end,
-/// and each costs a rollout. Far from the optimum full steps are always tried: they lead out of poor valleys (the
-/// acrobot's).
+/// Gauss–Newton steps overshoot where the dynamics are strongly curved. On the cart pole two of three full steps are rejected near the
+/// optimum, and each rejection costs a rollout. Far from the optimum full steps are always tried, because they leave poor local minima
+/// (those of the acrobot).
 #[derive(Clone, Copy, Debug, Default)]
 struct FirstStep {
     halved: bool,
     successes: usize,
 }
 
-/// Relative decrease to be expected below which the optimum counts as near.
+/// Expected relative decrease below which the optimum counts as near.
 const NEAR: f64 = 1e-4;
 
 impl FirstStep {

@@ -1,4 +1,4 @@
-//! Open-loop planning: the trajectory of least cost, with the feedback gains around it.
+//! Open-loop planning: trajectory optimisation, with the time-varying feedback gains around the optimal trajectory.
 //!
 //! | symbol | code | shape |
 //! |---|---|---|
@@ -7,11 +7,15 @@
 //! | K_k | `gains` | gradients ∇ₓuⱼ one after the other, dₓ × dᵤ |
 //! | J | `cost` | Σ ∫ c dt + c_T |
 //!
-//! [`Ilqr`] minimises J over any [`Dynamics`](crate::system::Dynamics) and [`Cost`]; how ẋ = f becomes steps is
-//! the [`Transcription`]. The planner does not know whether f is the truth or a model.
+//! [`Ilqr`] minimises J over any [`Dynamics`](crate::system::Dynamics) and [`Cost`]. The [`Transcription`] defines how ẋ = f is integrated
+//! between the nodes. The planner does not distinguish true dynamics from a learned model.
+//!
+//! Left out on purpose: the search is local, so global optimality is not guaranteed (several starts, [`best_of`], reduce the risk), and
+//! there are no path constraints other than limits on the controls and their rates.
 
 mod box_qp;
 mod ilqr;
+mod rate;
 mod riccati;
 mod rollout;
 mod sensitivity;
@@ -21,95 +25,147 @@ mod starts;
 mod transcription;
 
 pub use ilqr::{ForwardPass, Ilqr, Settings, Summary};
+pub use rate::RateConstraint;
 pub use stages::{RoughToFine, Search, in_stages};
 pub use starts::{Start, best_of, better};
 pub use transcription::{Quadrature, Transcription};
 
-use crate::linalg::Blocks;
+use crate::simulate::Trajectory;
 use crate::system::{Bounds, Cost, Dims, Task};
+use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
 
-/// What is to be minimised.
+/// An optimal control problem on a time grid: minimise the cost over trajectories from a given initial state, within limits.
+///
+/// ```
+/// use ocorl::prelude::*;
+///
+/// // A double integrator from 1 to 0 with |u| ≤ 1.
+/// let mut f = NumericJacobian::new(Dims { state: 2, control: 1 }, |x, u, dx| dx.copy_from_slice(&[x[1], u[0]]));
+/// let problem = Problem {
+///     cost: &QuadraticCost::new([1.0, 1.0], [0.1]),
+///     initial_state: &[1.0, 0.0],
+///     times: &uniform_grid(5.0, 50),
+///     control_bounds: &Bounds::symmetric([1.0]),
+///     state_bounds: None,
+///     rate_limit: None,
+///     transcription: Transcription::default(),
+/// };
+/// let plan = Ilqr::default().plan(&mut f, &problem, Start::constant(&[0.0], 50).guess())?;
+/// assert!(plan.controls.at(0)[0] == -1.0 && plan.states.at(50)[0].abs() < 0.05);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Problem<'a> {
-    /// c and c_T.
+    /// Running cost c(t, x, u) and terminal cost c_T(x).
     pub cost: &'a dyn Cost,
-    /// x₀
+    /// Initial state x₀ = x(t₀).
     pub initial_state: &'a [f64],
-    /// Node times, strictly increasing, at least two; need not be equally spaced.
+    /// Node times, strictly increasing, at least two; they need not be equally spaced.
     pub times: &'a [f64],
-    /// Limits of each control.
+    /// Lower and upper limit of each control.
     pub control_bounds: &'a Bounds,
-    /// A trajectory that leaves these costs infinity. The search steps back from them and does not look for the best way along
-    /// them: they keep a plan where its dynamics mean something, they are not constraints of the task.
+    /// Limit on how fast the controls may change; `None` for no limit.
+    pub rate_limit: Option<RateConstraint<'a>>,
+    /// Bounds outside which a trajectory has infinite cost. The line search rejects such trajectories but does not optimise along the
+    /// bounds. They keep a plan in the region where its dynamics are meaningful and are not constraints of the task.
     pub state_bounds: Option<&'a Bounds>,
-    /// How the interval between two nodes is integrated.
+    /// Numerical integration of dynamics and cost between two nodes.
     pub transcription: Transcription,
 }
 
-/// Where the search begins.
+/// Initial guess of a trajectory search.
 #[derive(Clone, Copy, Debug)]
 pub struct Guess<'a> {
-    /// u_k, one column for each interval.
+    /// Controls u_k, one column for each interval.
     pub controls: &'a [f64],
-    /// x_k, one column for each node. If given, the states need not fit the dynamics: the gaps between them close
+    /// States x_k, one column for each node. If given, they need not satisfy the dynamics: the gaps between the intervals close
     /// during the search (multiple shooting).
     pub states: Option<&'a [f64]>,
 }
 
-/// How a search ended. Not converging is not an error: the plan is verified in each case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Reason for which a search ended. A search that has not converged is not an error: in each case the plan satisfies the dynamics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Outcome {
-    /// The gradient, or the decrease still to be expected, is below its tolerance.
+    /// The gradient norm or the expected decrease is below its tolerance.
+    #[default]
     Converged,
-    /// No step decreases the cost any more, at any regularisation.
+    /// No step decreases the cost at any regularisation.
     Stalled,
-    /// The iterations are used up.
+    /// The maximum number of iterations was reached.
     IterationLimit,
 }
 
-/// One iteration of a search, for plots.
+impl Outcome {
+    /// Returns the name used in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Converged => "converged",
+            Outcome::Stalled => "stalled",
+            Outcome::IterationLimit => "iteration-limit",
+        }
+    }
+}
+
+/// Record of one iteration of a search, for convergence plots.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Iteration {
-    /// J after it.
+    /// Cost J after the iteration.
     pub cost: f64,
-    /// Euclidean norm of dJ/du before it, limited directions left out.
+    /// Euclidean norm of dJ/du before the iteration, without directions that are blocked by a limit.
     pub gradient_norm: f64,
-    /// Accepted step length (zero: none was).
+    /// Accepted step length; zero if no step was accepted.
     pub step: f64,
-    /// Relative regularisation of its backward pass.
+    /// Relative regularisation μ of the backward pass.
     pub regularization: f64,
-    /// Largest gap between the states and the dynamics after it.
+    /// Largest absolute gap between the states and the dynamics after the iteration.
     pub gap: f64,
 }
 
-/// A trajectory of (locally) least cost.
-#[derive(Clone, Debug, PartialEq)]
+/// A locally optimal trajectory with feedback gains, and the record of its search. It dereferences to its [`Trajectory`].
+///
+/// Serialisation includes the trajectory and its cost, and omits the record of the search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Node times.
-    pub times: Vec<f64>,
-    /// x_k
-    pub states: Blocks,
-    /// u_k
-    pub controls: Blocks,
-    /// K_k as gradients: block k holds ∇ₓu₁, ∇ₓu₂, … so that u = u_k + K_k (x − x_k).
-    pub gains: Blocks,
-    /// J, as the plan's own rollout gives it.
+    /// Node times t_k, states x_k, controls u_k and gains K_k.
+    #[serde(flatten)]
+    pub trajectory: Trajectory,
+    /// Cost J of the plan's own rollout.
     pub cost: f64,
-    /// How the search ended.
+    /// Reason for which the search ended.
+    #[serde(skip)]
     pub outcome: Outcome,
-    /// Norm of dJ/du at the last linearisation.
+    /// Euclidean norm of dJ/du at the last linearisation.
+    #[serde(skip)]
     pub gradient_norm: f64,
-    /// Every iteration in order.
+    /// Record of every iteration, in order.
+    #[serde(skip)]
     pub trace: Vec<Iteration>,
 }
 
+impl Deref for Plan {
+    type Target = Trajectory;
+
+    fn deref(&self) -> &Trajectory {
+        &self.trajectory
+    }
+}
+
+impl DerefMut for Plan {
+    fn deref_mut(&mut self) -> &mut Trajectory {
+        &mut self.trajectory
+    }
+}
+
 impl Plan {
-    /// Dimensions of x and u.
-    pub fn dims(&self) -> Dims {
-        Dims { state: self.states.size(), control: self.controls.size() }
+    /// Creates a plan from a given trajectory and its cost, without a record of a search (read from a file, for example).
+    pub fn given(trajectory: Trajectory, cost: f64) -> Self {
+        Plan { trajectory, cost, ..Plan::default() }
     }
 
-    /// Its controls as a start on another grid, averaged over the intervals there.
+    /// Returns the controls as a start on another time grid: each new control is the mean over its interval.
     pub fn resampled(&self, times: &[f64]) -> Start {
         let mut start = Start::constant(&vec![0.0; self.dims().control], times.len() - 1);
         for (k, t) in times.windows(2).enumerate() {
@@ -124,85 +180,92 @@ impl Plan {
         }
         start
     }
-
-    /// Index of the interval that contains `time`, held to the first and the last.
-    pub fn interval(&self, time: f64) -> usize {
-        self.times.partition_point(|&t| t <= time).clamp(1, self.times.len() - 1) - 1
-    }
 }
 
-/// Why there is no plan at all.
+/// Reason for which a planning problem has no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Fewer than two nodes.
-    #[error("a plan needs at least one interval, this grid has {nodes} nodes")]
+    /// The time grid has fewer than two nodes.
+    #[error(
+        "a plan needs at least one interval, but the time grid has {nodes} nodes; give at least two node times"
+    )]
     NoIntervals {
-        /// How many nodes there are.
+        /// Number of nodes of the grid.
         nodes: usize,
     },
-    /// The grid does not increase, or is not finite.
+    /// The node times are not strictly increasing, or are not finite.
     #[error("node times must increase and be finite: t[{index}] = {before}, t[{}] = {after}", index + 1)]
     Times {
-        /// Index of the first of the two.
+        /// Index of the first node of the faulty pair.
         index: usize,
-        /// Its time.
+        /// Time of the first node.
         before: f64,
-        /// The next time.
+        /// Time of the second node.
         after: f64,
     },
-    /// A vector has the wrong length.
-    #[error("{what} has {found} numbers, {expected} are needed")]
+    /// A vector of the problem or of the guess has the wrong length.
+    #[error("{what} has {found} entries; this problem needs {expected}")]
     Length {
-        /// Which vector.
+        /// Name of the vector.
         what: &'static str,
-        /// Its length.
+        /// Length of the vector.
         found: usize,
-        /// The length it needs.
+        /// Length that the problem needs.
         expected: usize,
     },
-    /// A number of the problem or the guess is NaN or infinite.
+    /// An entry of the problem or of the guess is NaN or infinite.
     #[error("{what} has the value {value} at position {index}; it must be finite")]
     NotFinite {
-        /// Which vector.
+        /// Name of the vector.
         what: &'static str,
-        /// Where.
+        /// Index of the entry.
         index: usize,
-        /// The number.
+        /// Value of the entry.
         value: f64,
     },
-    /// A lower control limit above its upper one.
-    #[error("the limits of control {index} are empty: [{lower}, {upper}]")]
+    /// The lower limit of a control exceeds its upper limit.
+    #[error("control {index} has no admissible value: its limits are [{lower}, {upper}]")]
     EmptyLimits {
-        /// Which control.
+        /// Index of the control.
         index: usize,
-        /// Lower end.
+        /// Lower limit.
         lower: f64,
-        /// Upper end.
+        /// Upper limit.
         upper: f64,
     },
-    /// No sub-steps.
-    #[error("an interval needs at least one integration step")]
+    /// A rate limit, or the time available for the first change, is not positive.
+    #[error("rate limit {index} is {value}; it must be positive")]
+    RateLimit {
+        /// Index of the control; the number of controls if the time available for the first change is at fault.
+        index: usize,
+        /// Value of the limit.
+        value: f64,
+    },
+    /// The transcription has no integration step.
+    #[error("the transcription has 0 integration steps per interval; it needs at least one")]
     NoSubsteps,
-    /// The start's trajectory is not finite, and no other was found.
+    /// The rollout of the guess is not finite, and no other trajectory was found.
     #[error(
         "no trajectory of finite cost was found: the guess leaves the domain of the dynamics or of the cost \
          at t = {time}; start from other controls or from a shorter step"
     )]
     NoFinitePlan {
-        /// Where the guess's rollout stopped being finite.
+        /// Time at which the rollout of the guess stopped being finite.
         time: f64,
     },
 }
 
 impl<'a> Problem<'a> {
-    /// `task` from its start on the grid `times`, one Runge–Kutta step an interval.
+    /// Builds the planning problem of `task` from its initial state on the grid `times`, with one Runge–Kutta step per interval. If the
+    /// task limits the rate of its controls, the first control is limited relative to the safe control.
     pub fn of(task: &'a Task, times: &'a [f64]) -> Self {
         Problem {
             cost: task.cost.as_ref(),
             initial_state: &task.initial_state,
             times,
             control_bounds: &task.control_bounds,
+            rate_limit: task.rate_limit.as_ref().map(|limit| RateConstraint::new(limit, &task.safe_control)),
             state_bounds: None,
             transcription: Transcription::default(),
         }
@@ -210,7 +273,7 @@ impl<'a> Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// N
+    /// Returns the number of intervals N.
     pub fn intervals(&self) -> usize {
         self.times.len().saturating_sub(1)
     }
@@ -228,10 +291,14 @@ impl Problem<'_> {
             return Err(PlanError::Times { index, before, after });
         }
         let states = guess.states.unwrap_or(&[]);
+        let rates = self.rate_limit;
+        let of_rates = |count: fn(&RateConstraint<'_>) -> usize| rates.as_ref().map_or(dims.control, count);
         for (what, found, expected) in [
             ("the initial state", self.initial_state.len(), dims.state),
             ("the lower control limit", self.control_bounds.lower.len(), dims.control),
             ("the upper control limit", self.control_bounds.upper.len(), dims.control),
+            ("the rate limit", of_rates(|rates| rates.max_rate.len()), dims.control),
+            ("the control before the first interval", of_rates(|rates| rates.before.len()), dims.control),
             ("the state of the cost", self.cost.dims().state, dims.state),
             ("the control of the cost", self.cost.dims().control, dims.control),
             ("the guess of the controls", guess.controls.len(), dims.control * (nodes - 1)),
@@ -245,9 +312,17 @@ impl Problem<'_> {
             ("the initial state", self.initial_state),
             ("the guess of the controls", guess.controls),
             ("the guess of the states", states),
+            ("the control before the first interval", rates.map_or(&[][..], |rates| rates.before)),
         ] {
             if let Some(index) = values.iter().position(|v| !v.is_finite()) {
                 return Err(PlanError::NotFinite { what, index, value: values[index] });
+            }
+        }
+        if let Some(rates) = rates {
+            let all = || rates.max_rate.iter().chain([&rates.since]);
+            if let Some(index) = all().position(|rate| !(*rate > 0.0)) {
+                let value = all().nth(index).copied().unwrap_or(f64::NAN);
+                return Err(PlanError::RateLimit { index, value });
             }
         }
         for index in 0..dims.control {
@@ -260,7 +335,7 @@ impl Problem<'_> {
     }
 }
 
-/// `intervals + 1` equally spaced times from 0 to `horizon`.
+/// Returns `intervals + 1` equally spaced times from 0 to `horizon`.
 pub fn uniform_grid(horizon: f64, intervals: usize) -> Vec<f64> {
     (0..=intervals).map(|k| horizon * k as f64 / intervals as f64).collect()
 }

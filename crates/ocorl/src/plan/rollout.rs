@@ -1,28 +1,28 @@
-//! Forward passes: the dynamics integrated under a plan's controls and gains.
+//! Forward passes: integration of the dynamics under the controls and gains of a plan, and evaluation of the cost.
 
 use super::Problem;
 use crate::linalg::small::{Block, Kernel, Shape, axpy, dot};
-use crate::linalg::{Blocks, Points};
+use crate::linalg::{Blocks, Points, Pool};
 use crate::simulate::Tableau;
 use crate::system::{Bounds, Dims, Dynamics};
 
-/// A state beyond this has left any sensible problem; such a trajectory costs infinity.
+/// A trajectory with a state component beyond this magnitude counts as diverged and has infinite cost.
 pub(super) const DIVERGED: f64 = 1e12;
 
-/// A trajectory with every point at which f was evaluated on the way.
+/// A trajectory with every point at which f was evaluated along it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rollout {
     pub(super) states: Blocks,
     pub(super) controls: Blocks,
-    /// z at stage s of interval k, column k·stages + s.
+    /// Points z = (x, u) at stage s of interval k, in column k·stages + s.
     pub(super) points: Blocks,
-    /// End of the trajectory that each interval's own integration gives, minus the next node's state.
+    /// Gap of each interval: the end point of its integration minus the state of the next node.
     pub(super) gaps: Blocks,
-    /// Whether any gap is not zero.
+    /// Whether any gap is nonzero.
     pub(super) has_gaps: bool,
-    /// J; infinite if the trajectory is not finite.
+    /// Total cost J; infinite if the trajectory is not finite.
     pub(super) cost: f64,
-    /// Number of intervals that were finite.
+    /// Number of leading intervals whose integration stayed finite.
     pub(super) finite: usize,
     slopes: Vec<f64>,
     stage_costs: Vec<f64>,
@@ -38,18 +38,23 @@ impl Rollout {
         self.stage_costs.resize(intervals * stages, 0.0);
     }
 
-    /// Largest gap.
+    /// Returns the largest absolute component of all gaps.
     pub(super) fn largest_gap(&self) -> f64 {
         if self.has_gaps { self.gaps.as_slice().iter().fold(0.0, |m, g| m.max(g.abs())) } else { 0.0 }
     }
 
-    /// Σ |gap|.
+    /// Returns the sum of the absolute components of all gaps.
     pub(super) fn total_gap(&self) -> f64 {
         if self.has_gaps { self.gaps.as_slice().iter().map(|g| g.abs()).sum() } else { 0.0 }
     }
 
-    /// J from the recorded points. `stage_times` and `stage_weights` are those of all stages in order.
-    pub(super) fn charge(&mut self, problem: &Problem<'_>, stage_times: &[f64], stage_weights: &[f64]) {
+    /// Evaluates J from the recorded stage points. `stage_times` and `stage_weights` list all stages in order.
+    pub(super) fn evaluate_cost(
+        &mut self,
+        problem: &Problem<'_>,
+        stage_times: &[f64],
+        stage_weights: &[f64],
+    ) {
         if self.finite < self.controls.len() {
             self.cost = f64::INFINITY;
             return;
@@ -63,19 +68,23 @@ impl Rollout {
     }
 }
 
-/// What a forward pass follows: u = ū_k + α k_k + K_k (x − x̄_k), with the gaps shrunk to (1 − α) of theirs.
+/// Policy of a forward pass: u = ū_k + α k_k + K_k (x − x̄_k), with the gaps scaled by 1 − α.
 pub(super) struct Law<'a> {
     pub(super) around: &'a Rollout,
     pub(super) feedforward: &'a Blocks,
     pub(super) gains: &'a Blocks,
+    /// Gains on the control of the previous interval; empty without rate limits.
+    pub(super) rate_gains: &'a Blocks,
     pub(super) step: f64,
 }
 
-/// Integrates from `problem.initial_state` under a law.
+/// Inputs of a forward pass that integrates from `problem.initial_state` under a policy.
 pub(super) struct Forward<'a, 'p> {
     pub(super) dynamics: &'a mut dyn Dynamics,
     pub(super) problem: &'a Problem<'p>,
     pub(super) law: Law<'a>,
+    /// Scratch memory for shapes that are known only at run time.
+    pub(super) pool: &'a mut Pool,
     pub(super) out: &'a mut Rollout,
 }
 
@@ -84,42 +93,63 @@ impl Kernel for Forward<'_, '_> {
 
     #[inline(always)]
     fn run<S: Shape>(self, shape: S) {
-        let Forward { dynamics, problem, law, out } = self;
-        let (nx, nu) = (shape.nx(), shape.nu());
-        let limited = problem.control_bounds.is_limiting();
-        let mut x = S::X::zeros(nx);
-        x.get_mut().copy_from_slice(problem.initial_state);
-        out.states.at_mut(0).copy_from_slice(problem.initial_state);
-        out.finite = 0;
-        out.has_gaps = law.around.has_gaps && law.step < 1.0;
-        for k in 0..problem.intervals() {
-            let mut u = S::U::zeros(nu);
-            feedback(shape, k, x.get(), &law, u.get_mut());
-            if limited {
-                problem.control_bounds.clamp(u.get_mut());
-            }
-            out.controls.as_mut_slice()[k * nu..(k + 1) * nu].copy_from_slice(u.get());
-            integrate(shape, dynamics, problem, k, &mut x, &u, out);
-            if law.around.has_gaps {
-                let (old, new) = (law.around.gaps.at(k), out.gaps.at_mut(k));
-                for (i, x) in x.get_mut().iter_mut().enumerate() {
-                    new[i] = (1.0 - law.step) * old[i];
-                    *x -= new[i];
-                }
-            }
-            out.states.as_mut_slice()[(k + 1) * nx..(k + 2) * nx].copy_from_slice(x.get());
-            if !x.get().iter().all(|x| x.abs() < DIVERGED) {
-                return;
-            }
-            if problem.state_bounds.is_some_and(|bounds| bounds.violated_by(x.get()).is_some()) {
-                return;
-            }
-            out.finite = k + 1;
-        }
+        let Forward { dynamics, problem, law, pool, out } = self;
+        let (mut x, mut u) = (S::X::take(shape.nx(), pool), S::U::take(shape.nu(), pool));
+        roll_out(shape, dynamics, problem, &law, &mut x, &mut u, out);
+        u.give(pool);
+        x.give(pool);
     }
 }
 
-/// u_k of the law at state `x`.
+/// Runs the forward pass; `x` and `u` are scratch memory. Ends early where the trajectory diverges or leaves the state bounds.
+#[inline(always)]
+fn roll_out<S: Shape>(
+    shape: S,
+    dynamics: &mut dyn Dynamics,
+    problem: &Problem<'_>,
+    law: &Law<'_>,
+    x: &mut S::X,
+    u: &mut S::U,
+    out: &mut Rollout,
+) {
+    let (nx, nu) = (shape.nx(), shape.nu());
+    let limited = problem.control_bounds.is_limiting();
+    x.get_mut().copy_from_slice(problem.initial_state);
+    out.states.at_mut(0).copy_from_slice(problem.initial_state);
+    out.finite = 0;
+    out.has_gaps = law.around.has_gaps && law.step < 1.0;
+    for k in 0..problem.intervals() {
+        feedback(shape, k, x.get(), law, u.get_mut());
+        if let Some(rates) = &problem.rate_limit {
+            let before = rates.before(out.controls.as_slice(), k);
+            let nominal = rates.before(law.around.controls.as_slice(), k);
+            follow_before(law.rate_gains.at(k), before, nominal, u.get_mut());
+            rates.clamp(problem.times, k, before, u.get_mut());
+        }
+        if limited {
+            problem.control_bounds.clamp(u.get_mut());
+        }
+        out.controls.as_mut_slice()[k * nu..(k + 1) * nu].copy_from_slice(u.get());
+        integrate(shape, dynamics, problem, k, x, u, out);
+        if law.around.has_gaps {
+            let (old, new) = (law.around.gaps.at(k), out.gaps.at_mut(k));
+            for (i, x) in x.get_mut().iter_mut().enumerate() {
+                new[i] = (1.0 - law.step) * old[i];
+                *x -= new[i];
+            }
+        }
+        out.states.as_mut_slice()[(k + 1) * nx..(k + 2) * nx].copy_from_slice(x.get());
+        if !x.get().iter().all(|x| x.abs() < DIVERGED) {
+            return;
+        }
+        if problem.state_bounds.is_some_and(|bounds| bounds.violated_by(x.get()).is_some()) {
+            return;
+        }
+        out.finite = k + 1;
+    }
+}
+
+/// Evaluates the policy's control u_k at state `x`.
 #[inline(always)]
 fn feedback<S: Shape>(shape: S, k: usize, x: &[f64], law: &Law<'_>, u: &mut [f64]) {
     let (nx, nu) = (shape.nx(), shape.nu());
@@ -136,7 +166,16 @@ fn feedback<S: Shape>(shape: S, k: usize, x: &[f64], law: &Law<'_>, u: &mut [f64
     }
 }
 
-/// Interval `k` from state `x` under control `u`; `x` becomes the state at its end.
+/// Adds the response to a change of the previous interval's control: u += K_w (w − w̄).
+pub(super) fn follow_before(gains: &[f64], before: &[f64], nominal: &[f64], u: &mut [f64]) {
+    for (u, gains) in u.iter_mut().zip(gains.chunks_exact(before.len())) {
+        for ((gain, before), nominal) in gains.iter().zip(before).zip(nominal) {
+            *u += gain * (before - nominal);
+        }
+    }
+}
+
+/// Integrates interval `k` from state `x` under control `u`; `x` becomes the state at its end.
 #[inline(always)]
 fn integrate<S: Shape>(
     shape: S,
@@ -173,7 +212,7 @@ fn integrate<S: Shape>(
     }
 }
 
-/// Clamps every control of `controls` (columns of the bounds' dimension).
+/// Clamps every control of `controls` (columns of the dimension of the bounds) to the bounds.
 pub(super) fn clamp_all(bounds: &Bounds, controls: &mut Blocks) {
     for k in 0..controls.len() {
         bounds.clamp(controls.at_mut(k));

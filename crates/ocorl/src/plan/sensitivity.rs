@@ -1,9 +1,9 @@
-//! What the cost of a trajectory makes of small changes of its controls.
+//! First- and second-order sensitivity of the cost of a trajectory to its controls.
 //!
 //! | | | from |
 //! |---|---|---|
 //! | gradient | dJ/du_k = l_u + F_uᵀ λ_{k+1},   λ_k = l_x + F_xᵀ λ_{k+1} | the adjoint recursion: exact for the transcription |
-//! | curvature | Q_uu = l_uu + F_uᵀ V_xx F_u at each interval | the backward pass: what a change costs if the later controls answer it best |
+//! | curvature | Q_uu = l_uu + F_uᵀ V_xx F_u at each interval | the backward pass: later controls respond optimally to the change |
 
 use super::ilqr::{ForwardPass, Ilqr, REGULARIZATION};
 use super::riccati::{Expansion, Interval, stages};
@@ -14,7 +14,7 @@ use crate::linalg::small::Shape;
 use crate::system::{Dims, Dynamics};
 
 impl Ilqr {
-    /// J of a trajectory and dJ/du_k at each of its intervals.
+    /// Computes J of a trajectory and the gradient dJ/du_k at each of its intervals.
     pub fn gradient(
         &mut self,
         f: &mut dyn Dynamics,
@@ -32,7 +32,7 @@ impl Ilqr {
         Ok((self.current.cost, out))
     }
 
-    /// Q_uu at each interval of a trajectory, column-major, positive definite: shifted as the search itself would shift it, if need be.
+    /// Computes Q_uu at each interval of a trajectory, column-major. Where Q_uu is indefinite it is regularised as in the search.
     pub fn curvature(
         &mut self,
         f: &mut dyn Dynamics,
@@ -45,7 +45,7 @@ impl Ilqr {
             self.current.gaps.as_mut_slice().fill(0.0);
         }
         let mut regularization = 0.0;
-        // With gaps the backward pass keeps V_xx of every node.
+        // With gaps the backward pass stores V_xx of every node.
         while self.backward(dims, problem, regularization, true).is_none() {
             if regularization >= REGULARIZATION.1 {
                 return Err(PlanError::NoFinitePlan { time: problem.times[0] });
@@ -59,7 +59,7 @@ impl Ilqr {
         Ok(out)
     }
 
-    /// The problem to second order along the guess.
+    /// Expands the problem to second order along the guess.
     fn expand(
         &mut self,
         f: &mut dyn Dynamics,
@@ -74,7 +74,7 @@ impl Ilqr {
         Ok(())
     }
 
-    /// Goes through the intervals from the last to the first, with what the last backward pass knows of V_xx behind each.
+    /// Visits the intervals from the last to the first, each with V_xx of the node after it from the last backward pass.
     fn each_interval(
         &mut self,
         dims: Dims,

@@ -1,35 +1,35 @@
-//! Forward passes in batches: each interval starts from its own state, so all of them are integrated at once.
+//! Batched forward passes: each interval starts from its own state, so all of them are integrated at once (multiple shooting).
 //!
-//! A rollout asks for f at one point after the other. If a point costs a pass over a large matrix, as with a Gaussian
-//! process, a batch of all points costs little more than a few of them. So the step is taken on the linear model,
+//! A rollout evaluates f at one point after another. If one evaluation costs a pass over a large matrix, as with a Gaussian process, a
+//! batch of all points costs little more than a few of them. The step is therefore taken on the linear model,
 //!
 //! ```text
 //! δx₀ = 0,   δu_k = k_k + K_k δx_k within limits,   δx_{k+1} = A_k δx_k + B_k δu_k + d_k,
 //! ```
 //!
-//! and the intervals are then integrated from x + α δx under u + α δu, one call of f for each Runge–Kutta stage. What the
-//! linear model did not foresee is left as gaps d for the next step: multiple shooting, [Boc84].
+//! and the intervals are then integrated from x + α δx under u + α δu, with one call of f for each Runge–Kutta stage. The error of the
+//! linear model remains as gaps d, which the next step reduces: multiple shooting, [Boc84].
 
 use super::Problem;
 use super::riccati::{Expansion, Interval, Solution, stages};
-use super::rollout::{DIVERGED, Rollout};
-use crate::linalg::Blocks;
+use super::rollout::{DIVERGED, Rollout, follow_before};
 use crate::linalg::small::{Block, Kernel, Shape, axpy, dot};
+use crate::linalg::{Blocks, Pool};
 use crate::system::Dynamics;
 
-/// Memory of a batch of intervals.
+/// Scratch memory for the integration of all intervals at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
-    /// z of one stage, for all intervals.
+    /// Points z = (x, u) of one stage, for all intervals.
     points: Blocks,
-    /// ẋ of each stage of a step, for all intervals, one stage after the other.
+    /// Derivatives ẋ of each stage of a step, for all intervals, one stage after another.
     slopes: Blocks,
-    /// Where the intervals have come to.
+    /// Current states of the intervals during the integration.
     ends: Blocks,
 }
 
 impl Batch {
-    /// Integrates every interval of `out` from its own state and control; writes points, gaps and `finite`.
+    /// Integrates every interval of `out` from its own state and control, and writes points, gaps and `finite`.
     pub(super) fn shoot(&mut self, f: &mut dyn Dynamics, problem: &Problem<'_>, out: &mut Rollout) {
         let (dims, n, t) = (f.dims(), problem.intervals(), problem.times);
         let (nx, nz) = (dims.state, dims.point());
@@ -81,24 +81,26 @@ impl Batch {
     }
 }
 
-/// Number of blocks before the first that is not finite, or beyond any sensible problem.
+/// Returns the number of blocks before the first one that is not finite or has diverged.
 fn finite_count(blocks: &Blocks) -> usize {
     blocks.iter().position(|x| !x.iter().all(|x| x.abs() < DIVERGED)).unwrap_or(blocks.len())
 }
 
-/// A step of the whole trajectory on the linear model, and what gaps are worth on the way.
+/// Step of the whole trajectory on the linear model, with the multipliers and weights of the gap penalty.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Direction {
-    /// δx_k
+    /// State steps δx_k.
     states: Blocks,
-    /// δu_k
+    /// Control steps δu_k.
     controls: Blocks,
-    /// λ_k = V_x + V_xx δx_{k+1}, the multiplier of gap k.
+    /// Multiplier λ_k = V_x + V_xx δx_{k+1} of gap k.
     multipliers: Blocks,
-    /// ρ_k: twice the largest diagonal element of V_xx.
+    /// Penalty weight ρ_k: twice the largest diagonal element of V_xx.
     weights: Vec<f64>,
-    /// (δx, δu) of one interval.
+    /// Step (δx, δu) of one interval.
     point: Vec<f64>,
+    /// New control of the previous interval; used only with rate limits.
+    before: Vec<f64>,
 }
 
 impl Direction {
@@ -108,9 +110,10 @@ impl Direction {
         self.multipliers.resize(nx, intervals);
         self.weights.resize(intervals, 0.0);
         self.point.resize(nx + nu, 0.0);
+        self.before.resize(nu, 0.0);
     }
 
-    /// States and controls of `to` = those of `from` + α δ.
+    /// Sets the states and controls of `to` to those of `from` plus α δ.
     pub(super) fn step(&self, from: &Rollout, step: f64, to: &mut Rollout) {
         to.states.as_mut_slice().copy_from_slice(from.states.as_slice());
         to.controls.as_mut_slice().copy_from_slice(from.controls.as_slice());
@@ -118,15 +121,15 @@ impl Direction {
         axpy(step, self.controls.as_slice(), to.controls.as_mut_slice());
     }
 
-    /// What the gaps of `rollout` add to its merit, and the slope of that along a step, which shrinks them:
+    /// Returns the contribution of the gaps of `rollout` to the merit function, and its slope along a step, which scales the gaps by 1 − α:
     ///
     /// ```text
     /// Σ λᵀd + ½ ρ |d|²,   −Σ λᵀd + ρ |d|²
     /// ```
     ///
-    /// J + λᵀd is to first order what the trajectory costs once its gaps are closed, so good steps are not refused for
-    /// the gaps they open where the dynamics bend (the Maratos effect of a merit with |d|).
-    pub(super) fn charge_gaps(&self, rollout: &Rollout) -> (f64, f64) {
+    /// J + λᵀd is to first order the cost of the trajectory after its gaps are closed. Good steps are therefore not rejected for the
+    /// gaps that they open where the dynamics are nonlinear (the Maratos effect of a merit function with |d|).
+    pub(super) fn gap_penalty(&self, rollout: &Rollout) -> (f64, f64) {
         if !rollout.has_gaps {
             return (0.0, 0.0);
         }
@@ -136,12 +139,14 @@ impl Direction {
     }
 }
 
-/// Follows the linear model with the gains of the last backward pass; returns ∇J · δ.
+/// Inputs of the pass that applies the gains of the last backward pass to the linear model; it returns ∇J · δ.
 pub(super) struct Sweep<'a, 'p> {
     pub(super) problem: &'a Problem<'p>,
     pub(super) around: &'a Rollout,
     pub(super) expansion: &'a Expansion,
     pub(super) solution: &'a mut Solution,
+    /// Scratch memory for shapes that are known only at run time.
+    pub(super) pool: &'a mut Pool,
     pub(super) out: &'a mut Direction,
 }
 
@@ -150,17 +155,26 @@ impl Kernel for Sweep<'_, '_> {
 
     #[inline(always)]
     fn run<S: Shape>(self, shape: S) -> f64 {
-        let Sweep { problem, around, expansion, solution, out } = self;
-        let Solution { feedforward, gains, values, composed, .. } = solution;
+        let Sweep { problem, around, expansion, solution, pool, out } = self;
+        let Solution { feedforward, gains, rate_gains, values, composed, .. } = solution;
         let (nx, nu) = (shape.nx(), shape.nu());
         let limits = problem.control_bounds.is_limiting().then_some(problem.control_bounds);
         let mut slope = 0.0;
         out.states.at_mut(0).fill(0.0);
-        let (mut du, mut next) = (S::U::zeros(nu), S::X::zeros(nx));
+        let (mut du, mut next) = (S::U::take(nu, pool), S::X::take(nx, pool));
         for k in 0..problem.intervals() {
             let (x, u, gains) = (out.states.at(k), around.controls.at(k), gains.at(k));
             for (r, du) in du.get_mut().iter_mut().enumerate() {
                 *du = u[r] + feedforward.at(k)[r] + dot(&gains[r * nx..(r + 1) * nx], x);
+            }
+            if let Some(rates) = &problem.rate_limit {
+                let nominal = rates.before(around.controls.as_slice(), k);
+                out.before.copy_from_slice(nominal);
+                if k > 0 {
+                    axpy(1.0, out.controls.at(k - 1), &mut out.before);
+                }
+                follow_before(rate_gains.at(k), &out.before, nominal, du.get_mut());
+                rates.clamp(problem.times, k, &out.before, du.get_mut());
             }
             if let Some(limits) = limits {
                 limits.clamp(du.get_mut());
@@ -178,10 +192,16 @@ impl Kernel for Sweep<'_, '_> {
             let (v_x, v_xx) = values.at(k).split_at(nx);
             for (i, multiplier) in out.multipliers.at_mut(k).iter_mut().enumerate() {
                 *multiplier = v_x[i] + dot(&v_xx[i * nx..(i + 1) * nx], next.get());
+                if problem.rate_limit.is_some() {
+                    *multiplier += dot(&v_xx[nx * nx + i * nu..nx * nx + (i + 1) * nu], du.get());
+                }
             }
             out.weights[k] = 2.0 * (0..nx).fold(0.0_f64, |m, i| m.max(v_xx[i * nx + i]));
             out.states.at_mut(k + 1).copy_from_slice(next.get());
         }
-        slope + dot(&expansion.terminal_gradient, next.get())
+        slope += dot(&expansion.terminal_gradient, next.get());
+        next.give(pool);
+        du.give(pool);
+        slope
     }
 }

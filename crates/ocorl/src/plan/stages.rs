@@ -1,19 +1,20 @@
-//! From the beginning of the horizon to all of it, and from a coarse grid to a fine one.
+//! Continuation strategies: searches over a growing horizon, and searches on a coarse grid that a fine grid refines.
 
 use super::{Plan, PlanError, Problem, Settings, Start, best_of};
 use crate::linalg::Blocks;
 use crate::system::Dynamics;
 
-/// Finds the best plan on some times from some starts.
+/// A search for the best plan on given node times from given starts.
 pub type Search<'a> = dyn FnMut(&[f64], &[Start]) -> Result<Plan, PlanError> + 'a;
 
-/// The best plan on `times`, looked for at the beginning of the horizon first.
+/// Searches for the best plan on `times` over a horizon that grows in stages.
 ///
-/// Stage s of S plans the first s/S of the intervals, from `starts` (given how many intervals there are) and from the plan of the stage before,
-/// which then rests at its last state: an infeasible start, whose gaps close during the search. A long swing-up has many valleys, most of them
-/// poor (wait, swing, and fall again); what is best for its beginning leads into the good one. With one stage this is one search.
+/// Stage s of S plans the first s/S of the intervals from two kinds of starts: those of `starts` (a function of the number of intervals),
+/// and the plan of the previous stage, prolonged by resting at its last state. The prolonged start is infeasible; its gaps close during the
+/// search. A long swing-up has many poor local minima (wait, swing, and fall again). The optimum of its first part leads into the basin of
+/// a good one. With one stage this is a single search.
 ///
-/// A stage that finds nothing is passed over; only the last one must find a plan. The terminal cost counts at the end of every stage.
+/// A stage that finds no plan is skipped; only the last one must succeed. The terminal cost applies at the end of every stage.
 pub fn in_stages(
     times: &[f64],
     stages: usize,
@@ -41,22 +42,22 @@ fn beginning(
     known.map(|plan| plan.prolonged(rest, count)).into_iter().chain(starts(count)).collect()
 }
 
-/// A search in stages on a coarse grid, whose best is refined on the fine one.
+/// A search in stages on a coarse grid, whose best plan is refined on a fine grid.
 pub struct RoughToFine<'a> {
-    /// Nodes of the first searches, over the same horizon.
+    /// Node times of the coarse searches, over the same horizon.
     pub coarse: &'a [f64],
-    /// How the first searches are made.
+    /// Planner settings of the coarse searches.
     pub rough: Settings,
-    /// How the last one is.
+    /// Planner settings of the fine search.
     pub fine: Settings,
-    /// In how many stages the horizon of the first ones grows.
+    /// Number of stages in which the horizon of the coarse searches grows.
     pub stages: usize,
-    /// The control of a plan that rests until the horizon ends.
+    /// Control that prolongs the plan of one stage to the horizon of the next.
     pub rest: &'a [f64],
 }
 
 impl RoughToFine<'_> {
-    /// The best plan of `problem`, whose times are the fine grid. `starts` gives the first ones, for a number of intervals.
+    /// Finds the best plan of `problem`, whose times are the fine grid. `starts` gives the first starts for a number of intervals.
     pub fn search(
         &self,
         dynamics: &(dyn Fn() -> Box<dyn Dynamics> + Sync),
@@ -71,14 +72,14 @@ impl RoughToFine<'_> {
 }
 
 impl Plan {
-    /// As a start on a finer grid. Of a search in several `stages` the states are taken over too: a long plan that ends in balance would fall by
-    /// its controls alone.
+    /// Returns the plan as a start on a finer grid. After a search in several `stages` the start includes the states, because a long plan
+    /// that ends at an unstable equilibrium diverges when its controls alone are rolled out.
     pub fn refined(&self, times: &[f64], stages: usize) -> Start {
         let states = (stages > 1).then(|| self.states_at(times));
         Start { states, ..self.resampled(times) }
     }
 
-    /// The same, then `rest` and the last state, up to `count` intervals.
+    /// Returns the plan as a start, prolonged to `count` intervals by `rest` and its last state.
     fn prolonged(&self, rest: &[f64], count: usize) -> Start {
         let new = count - self.controls.len();
         let last = self.states.at(self.controls.len());
@@ -90,7 +91,7 @@ impl Plan {
         }
     }
 
-    /// Its states at other times, on straight lines between the nodes.
+    /// Interpolates the states linearly at other times.
     fn states_at(&self, times: &[f64]) -> Blocks {
         let mut out = Blocks::zeros(self.states.size(), times.len());
         for (i, &time) in times.iter().enumerate() {

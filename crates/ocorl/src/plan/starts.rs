@@ -1,4 +1,4 @@
-//! Several starts, the best kept: local search from more than one place.
+//! Multi-start search: local searches from several starts, of which the best plan is kept.
 
 use super::{Guess, Ilqr, Plan, PlanError, Problem, Settings};
 use crate::linalg::Blocks;
@@ -6,22 +6,22 @@ use crate::random::{Rng, Stream};
 use crate::system::Dynamics;
 use rayon::prelude::*;
 
-/// One place to start from.
+/// Initial guess of one local search, with its own storage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
-    /// u_k
+    /// Controls u_k, one block for each interval.
     pub controls: Blocks,
-    /// x_k, if the start is not a rollout of its controls.
+    /// States x_k, one block for each node; `None` if the start is the rollout of its controls.
     pub states: Option<Blocks>,
 }
 
 impl Start {
-    /// The same control on every interval.
+    /// Creates a start with the same control on every interval.
     pub fn constant(control: &[f64], intervals: usize) -> Start {
         Start { controls: Blocks::from_vec(control.repeat(intervals), control.len()), states: None }
     }
 
-    /// A smooth random control around `center`: three sines of random frequency (up to `cycles` periods over the
+    /// Creates a smooth random control around `center`: three sines of random frequency (up to `cycles` periods over the
     /// horizon) and phase, each with an amplitude drawn from a normal distribution of standard deviation `size`.
     pub fn random(center: &[f64], size: f64, cycles: f64, intervals: usize, rng: &mut Rng) -> Start {
         let mut start = Start::constant(center, intervals);
@@ -38,13 +38,13 @@ impl Start {
         start
     }
 
-    /// `center` throughout, and `random` smooth controls around it of up to two periods.
+    /// Creates `1 + random` starts: the constant control `center`, and `random` smooth random controls around it of up to two periods.
     pub fn around(center: &[f64], size: f64, random: usize, intervals: usize, stream: &Stream) -> Vec<Start> {
         let drawn = |i| Start::random(center, size, 2.0, intervals, &mut stream.index(i).rng());
         std::iter::once(Start::constant(center, intervals)).chain((0..random).map(drawn)).collect()
     }
 
-    /// The straight line from `from` to `to` as states, with one control throughout: an infeasible start.
+    /// Creates an infeasible start: states on the straight line from `from` to `to`, with one constant control.
     pub fn line(from: &[f64], to: &[f64], control: &[f64], intervals: usize) -> Start {
         let mut states = Blocks::zeros(from.len(), intervals + 1);
         for k in 0..=intervals {
@@ -56,16 +56,29 @@ impl Start {
         Start { states: Some(states), ..Start::constant(control, intervals) }
     }
 
-    /// What the planner takes.
+    /// Returns the start as the guess that a planner takes.
     pub fn guess(&self) -> Guess<'_> {
         Guess { controls: self.controls.as_slice(), states: self.states.as_ref().map(Blocks::as_slice) }
     }
 }
 
-/// Plans from every start, side by side, and returns the plan of least cost (the first of equals).
+/// Plans from every start in parallel and returns the plan of least cost (the first of equals).
 ///
-/// `dynamics` makes one copy for each start. Starts that lead nowhere are passed over; if all do, the first error is
+/// `dynamics` creates one copy for each start. Starts without a plan are skipped; if all fail, the first error is
 /// returned. The result does not depend on the number of threads.
+///
+/// ```
+/// use ocorl::plan::Settings;
+/// use ocorl::prelude::*;
+///
+/// let pendulum = Benchmark::find("pendulum")?;
+/// let times = uniform_grid(pendulum.task.horizon, 50);
+/// let starts = Start::around(&[0.0], 0.5, 3, 50, &Stream::root(0));
+/// let problem = Problem::of(&pendulum.task, &times);
+/// let plan = best_of(&|| pendulum.dynamics(), &problem, &Settings::default(), &starts)?;
+/// assert!(plan.cost < 21.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn best_of(
     dynamics: &(dyn Fn() -> Box<dyn Dynamics> + Sync),
     problem: &Problem<'_>,
@@ -80,7 +93,7 @@ pub fn best_of(
     plans.into_iter().reduce(better).unwrap_or(Err(PlanError::NoIntervals { nodes: 0 }))
 }
 
-/// The plan of lower cost; the first of equals, and the first error if there is no plan.
+/// Returns the plan of lower cost: the first of equals, and the first error if neither is a plan.
 pub fn better(best: Result<Plan, PlanError>, next: Result<Plan, PlanError>) -> Result<Plan, PlanError> {
     match (&best, &next) {
         (Ok(a), Ok(b)) if b.cost < a.cost => next,

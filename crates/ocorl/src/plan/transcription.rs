@@ -1,38 +1,39 @@
-//! From a continuous problem to stages: each interval is integrated by `substeps` Runge–Kutta steps, the running
-//! cost by the weights that the method has for it (those of the state, except for the trapezoid of discrete time).
+//! Transcription of a continuous-time problem to stages. Each interval is integrated by `substeps` Runge–Kutta steps. The running cost is
+//! integrated with the weights of the method (those of the state, except for the trapezoidal rule of discrete time).
 //!
-//! Every point at which f is evaluated, stage s of interval k, is one column of a batch; so one call gives the
-//! Jacobians of the whole horizon, and the chain rule below composes them:
+//! Every point at which f is evaluated, stage s of interval k, is one column of a batch. One call of f therefore gives the
+//! Jacobians of the whole horizon, which the chain rule composes:
 //!
 //! ```text
 //! X₁ = [I 0],  Xₛ = X + h Σⱼ aₛⱼ Kⱼ,  Kₛ = Aₛ Xₛ + [0 Bₛ],  X ← X + h Σₛ bₛ Kₛ     (Xₛ = ∂xₛ/∂(x_k, u_k))
 //! ∇l = Σₛ wₛ Gₛᵀ ∇cₛ,   ∇²l ≈ Σₛ wₛ Gₛᵀ ∇²cₛ Gₛ,   Gₛ = [Xₛ; 0 I]
 //! ```
 //!
-//! The Hessian leaves out ∂²xₛ/∂z² (Gauss–Newton), as iLQR does for the dynamics.
+//! The Hessian omits ∂²xₛ/∂z² (Gauss–Newton), as iLQR does for the dynamics.
 
 use crate::linalg::Quadratization;
 use crate::linalg::small::{Shape, axpy};
 use crate::simulate::{Integrator, Tableau};
 
-/// Where the running cost of an interval is evaluated.
+/// Quadrature rule for the running cost of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Quadrature {
-    /// At every stage, with the weights of the integrator: the cost integral to the integrator's order.
+    /// Evaluates the cost at every stage, with the weights of the integrator: the cost integral to the integrator's order.
     #[default]
     Integrated,
-    /// Once, at the beginning, times the length: how the reference's zero-order-hold baseline is optimised.
+    /// Evaluates the cost once, at the start of the interval, times its length: the rule of the reference's zero-order-hold baseline.
     AtStart,
 }
 
-/// How ẋ = f(x, u) on an interval becomes a step map and a stage cost.
+/// Discretisation of ẋ = f(x, u) and of the running cost on an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transcription {
-    /// The Runge–Kutta method.
+    /// Runge–Kutta method.
     pub integrator: Integrator,
-    /// Equal steps in each interval.
+    /// Number of equal integration steps in each interval.
     pub substeps: usize,
-    /// The rule for the cost.
+    /// Quadrature rule for the running cost.
     pub quadrature: Quadrature,
 }
 
@@ -43,23 +44,23 @@ impl Default for Transcription {
 }
 
 impl Transcription {
-    /// One step of `integrator` an interval, cost integrated.
+    /// Creates a transcription with one step of `integrator` per interval and the cost integrated to the same order.
     pub fn single(integrator: Integrator) -> Self {
         Transcription { integrator, ..Transcription::default() }
     }
 
-    /// Evaluations of f in an interval.
+    /// Returns the number of evaluations of f per interval.
     pub fn stages(&self) -> usize {
         self.substeps * self.integrator.tableau().b.len()
     }
 
-    /// Time of stage `s` as a fraction of its interval.
+    /// Returns the time of stage `s` as a fraction of its interval.
     pub fn fraction(&self, s: usize) -> f64 {
         let c = self.integrator.tableau().c;
         ((s / c.len()) as f64 + c[s % c.len()]) / self.substeps as f64
     }
 
-    /// Weight of the cost at stage `s` as a fraction of the interval's length; they add to one.
+    /// Returns the quadrature weight of stage `s` as a fraction of the interval's length; the weights sum to one.
     pub fn weight(&self, s: usize) -> f64 {
         match self.quadrature {
             Quadrature::Integrated => {
@@ -71,52 +72,52 @@ impl Transcription {
     }
 }
 
-/// Linearisations and quadratisations at the stages of one interval, as the batch calls left them.
+/// Linearisations and quadratic expansions at the stages of one interval, as the batch evaluations returned them.
 #[derive(Clone, Copy)]
 pub(super) struct Stages<'a> {
     pub(super) tableau: &'static Tableau,
     pub(super) substeps: usize,
     /// Length of the interval.
     pub(super) length: f64,
-    /// Cost weights as fractions of the length.
+    /// Quadrature weights as fractions of the length.
     pub(super) weights: &'a [f64],
-    /// ∇fⱼ at each stage.
+    /// Gradients ∇fⱼ at each stage.
     pub(super) jacobian: &'a [f64],
-    /// ∇c at each stage.
+    /// Gradient ∇c at each stage.
     pub(super) gradient: &'a [f64],
-    /// c at all stages of all intervals, for ∇²c.
+    /// Quadratic expansion of c at all stages of all intervals; source of ∇²c.
     pub(super) cost: &'a Quadratization,
-    /// Index there of this interval's first stage.
+    /// Index of this interval's first stage in `cost`.
     pub(super) first: usize,
 }
 
 impl<'a> Stages<'a> {
-    /// ∇²c at stage `s`.
+    /// Returns the Hessian ∇²c at stage `s`.
     #[inline(always)]
     pub(super) fn hessian(&self, s: usize) -> &'a [f64] {
         self.cost.hessian_at(self.first + s)
     }
 }
 
-/// The quadratic model of one interval: x⁺ = F(z), l(z), with z = (x_k, u_k).
+/// Linear-quadratic model of one interval: x⁺ = F(z), l(z), with z = (x_k, u_k).
 #[derive(Clone, Debug, Default)]
 pub(super) struct IntervalModel {
-    /// ∇Fⱼ, one after the other.
+    /// Gradients ∇Fⱼ, one after another.
     pub(super) jacobian: Vec<f64>,
-    /// ∇l
+    /// Gradient ∇l of the interval's cost.
     pub(super) gradient: Vec<f64>,
-    /// ∇²l
+    /// Hessian ∇²l of the interval's cost.
     pub(super) hessian: Vec<f64>,
     scratch: Scratch,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Scratch {
-    /// Xₛ
+    /// Sensitivity Xₛ of the stage's state.
     point: Vec<f64>,
-    /// Kₛ of all stages of a step.
+    /// Sensitivities Kₛ of the derivatives at all stages of a step.
     slopes: Vec<f64>,
-    /// ∇²cₛ Gₛ
+    /// Product ∇²cₛ Gₛ.
     product: Vec<f64>,
 }
 
@@ -130,7 +131,7 @@ impl IntervalModel {
         self.scratch.product.resize(nz * nz, 0.0);
     }
 
-    /// Composes the stages of one interval.
+    /// Composes the model of an interval from its stages by the chain rule.
     #[inline(always)]
     pub(super) fn compose<S: Shape>(&mut self, shape: S, stages: &Stages<'_>) {
         let (nx, nz) = (shape.nx(), shape.nz());
@@ -185,7 +186,7 @@ impl IntervalModel {
     }
 }
 
-/// K = A X + [0 B], gradient by gradient. Zeros of A, of which mechanical systems have many, are skipped.
+/// Computes K = A X + [0 B], gradient by gradient. Zeros of A, which are frequent in mechanical systems, are skipped.
 #[inline(always)]
 fn slope_sensitivity<S: Shape>(shape: S, jacobian: &[f64], point: &[f64], out: &mut [f64]) {
     let (nx, nz) = (shape.nx(), shape.nz());
@@ -202,7 +203,7 @@ fn slope_sensitivity<S: Shape>(shape: S, jacobian: &[f64], point: &[f64], out: &
     }
 }
 
-/// ∇l += w Gᵀ ∇c.
+/// Adds the gradient of a stage: ∇l += w Gᵀ ∇c.
 #[inline(always)]
 fn pull_back_gradient<S: Shape>(shape: S, weight: f64, c: &[f64], point: &[f64], out: &mut [f64]) {
     let (nx, nz) = (shape.nx(), shape.nz());
@@ -212,7 +213,7 @@ fn pull_back_gradient<S: Shape>(shape: S, weight: f64, c: &[f64], point: &[f64],
     axpy(weight, &c[nx..nz], &mut out[nx..nz]);
 }
 
-/// ∇²l += w Gᵀ ∇²c G. Zeros of ∇²c, which is diagonal for most costs, are skipped.
+/// Adds the Hessian of a stage: ∇²l += w Gᵀ ∇²c G. Zeros of ∇²c, which is diagonal for most costs, are skipped.
 #[inline(always)]
 fn pull_back_hessian<S: Shape>(
     shape: S,

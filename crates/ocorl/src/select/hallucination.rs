@@ -1,49 +1,51 @@
-//! Where an episode is expected to lead: the plan's own trajectory, or what follows from a state off it.
+//! Predicted (hallucinated) trajectories of an episode: the plan itself, or a closed-loop prediction from a state off the plan.
 
 use crate::linalg::Points;
 use crate::linalg::small::axpy;
 use crate::system::{Bounds, Dims, Dynamics};
 use crate::track::Reference;
 
-/// Points ẑ(tᵢ) of a trajectory that has not been run yet.
+/// Candidate points ẑ(tᵢ) for measurements, on a predicted trajectory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidates {
-    /// tᵢ
+    /// The times tᵢ.
     pub times: Vec<f64>,
     points: Vec<f64>,
     dim: usize,
 }
 
 impl Candidates {
-    /// Points of dimension `dim`, one for each time.
+    /// Takes points of dimension `dim`, one for each time.
     pub fn new(times: Vec<f64>, points: Vec<f64>, dim: usize) -> Self {
         assert_eq!(points.len(), times.len() * dim, "one point for each time");
         Candidates { times, points, dim }
     }
 
-    /// ẑ(tᵢ)
+    /// The points ẑ(tᵢ).
     pub fn points(&self) -> Points<'_> {
         Points::new(&self.points, self.dim)
     }
 }
 
-/// The dynamics fₙ a plan was made for, under the policy πₙ that follows it.
+/// The closed loop of the planning dynamics fₙ and the policy πₙ that follows the plan.
 pub struct Hallucination {
-    /// With hallucinated controls.
+    /// The plan, including hallucinated controls.
     reference: Reference,
     dynamics: Box<dyn Dynamics>,
     bounds: Bounds,
-    /// dᵤ
+    /// dᵤ: the number of real controls.
     controls: usize,
 }
 
 impl Hallucination {
-    /// Of a plan with its hallucinated controls (those after the first `controls`), on the dynamics it was made for, within `bounds`.
+    /// Takes a plan whose controls after the first `controls` are hallucinated, the dynamics that it was made for, and the control
+    /// bounds.
     pub fn new(reference: Reference, dynamics: Box<dyn Dynamics>, bounds: Bounds, controls: usize) -> Self {
         Hallucination { reference, dynamics, bounds, controls }
     }
 
-    /// The whole episode from its beginning: fₙ under πₙ is the plan itself.
+    /// Predicts the whole episode from its initial state at `count` times. The closed loop of fₙ and πₙ then follows the plan
+    /// exactly.
     pub fn whole(&self, count: usize) -> Candidates {
         let Dims { state, .. } = self.reference.plan.dims();
         let end = self.reference.end();
@@ -58,7 +60,8 @@ impl Hallucination {
         Candidates::new(times, points, state + self.controls)
     }
 
-    /// From `state` at `time` until `until`, in `count` steps (Heun's method).
+    /// Predicts the trajectory from `state` at `time` to the time `until` in `count` steps of Heun's method. Stops at the first
+    /// value that is not finite.
     pub fn from(&mut self, time: f64, state: &[f64], until: f64, count: usize) -> Candidates {
         let Dims { state: nx, control } = self.reference.plan.dims();
         let h = (until - time) / count as f64;

@@ -1,23 +1,25 @@
-//! When to measure.
+//! Measurement selection: the times of an episode at which the system is measured.
 //!
 //! | paper | code | shape |
 //! |---|---|---|
-//! | Sₙ | a [`Schedule`]: what is asked for while an episode runs | |
-//! | ẑ(tᵢ) | [`Candidates`]: points of a trajectory that has not been run yet | dₓ + dᵤ at each of P times |
-//! | Cⱼ[i, i′] = kₙ(ẑ(tᵢ), ẑ(tᵢ′)) | [`Joint::column`](crate::model::Joint::column) | P for each output j and candidate i′ |
+//! | Sₙ | a [`Schedule`], which requests measurements while an episode runs | |
+//! | ẑ(tᵢ) | [`Candidates`]: points of a predicted trajectory | dₓ + dᵤ at each of P times |
+//! | Cⱼ[i, i′] = kₙ(ẑ(tᵢ), ẑ(tᵢ′)) | [`CovarianceColumns::column`](crate::model::CovarianceColumns::column) | P for each output j and candidate i′ |
 //! | σ² | `noise_variance` | dₓ |
 //!
-//! | schedule | decides | by |
+//! | schedule | decides | criterion |
 //! |---|---|---|
-//! | [`Times`] at [`equidistant`] times | before the episode | the clock |
-//! | [`Times`] by [`greedy_max_determinant`] | before | what the measurements tell together |
-//! | [`Times`] by [`greedy_max_distance`] | before | how far they are apart as the model sees it |
-//! | [`RecedingHorizon`] | in each interval, from the state at its beginning | where σ is largest |
-//! | [`UncertaintyTrigger`] | at every moment | how much uncertainty was passed through |
-//! | [`Oracle`] | afterwards, in simulation only | where σ was largest |
+//! | [`Times`] at [`equidistant`] times | before the episode | equal spacing in time |
+//! | [`Times`] by [`greedy_max_determinant`] | before the episode | joint information of the measurements |
+//! | [`Times`] by [`greedy_max_distance`] | before the episode | kernel distance between the measurements |
+//! | [`RecedingHorizon`] | at the beginning of each interval, from the measured state | largest σ on the predicted trajectory |
+//! | [`UncertaintyTrigger`] | at every control update | accumulated uncertainty |
+//! | [`Oracle`] | after the run, in simulation only | largest σ on the executed trajectory |
 //!
-//! Greedy selections look at `count` columns of each covariance matrix, never at the whole. Equal candidates are decided by the lowest
-//! number; the same call gives the same picks.
+//! Greedy selections compute `count` columns of each covariance matrix, never the whole matrix. Ties are resolved by the lowest
+//! index, so equal calls give equal selections.
+//!
+//! Deliberately left out: how many measurements an episode has, and how a measurement is taken (`learn` and the plant decide).
 
 mod equidistant;
 mod hallucination;
@@ -36,10 +38,10 @@ pub use max_kernel_distance::{FirstPick, greedy_max_distance};
 pub use oracle::{Oracle, greedy_max_variance};
 pub use receding_horizon::RecedingHorizon;
 pub(crate) use residual::Residual;
-pub use schedule::{Foreseen, Purpose, Request, Schedule, Times};
+pub use schedule::{PredictedUncertainty, Purpose, Request, Schedule, Times};
 pub use uncertainty_trigger::UncertaintyTrigger;
 
-/// The number of the greatest of the values that are not `taken`; the first of equals. NaN is never the greatest.
+/// The index of the largest value that is not `taken`; the first one of equal values. NaN is never selected.
 pub(crate) fn greatest(values: impl Iterator<Item = f64>, taken: &[bool]) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
     for ((i, value), taken) in values.enumerate().zip(taken) {
@@ -55,11 +57,11 @@ mod tests {
     use crate::linalg::{Blocks, Dims, Points};
     use crate::measurements::Measurements;
     use crate::model::kernels::{Kernel, Linear, Matern32, Matern52, Rbf, Scale, Sum};
-    use crate::model::{GaussianProcess, Joint, Settings, StatisticalModel};
+    use crate::model::{CovarianceColumns, GaussianProcess, Settings, StatisticalModel};
     use crate::random::Stream;
     use std::sync::Arc;
 
-    /// Matrices that a test writes down.
+    /// Covariance matrices given explicitly by a test.
     pub(super) struct Given(pub(super) Vec<Vec<f64>>, Vec<Vec<f64>>);
 
     impl Given {
@@ -70,7 +72,7 @@ mod tests {
         }
     }
 
-    impl Joint for Given {
+    impl CovarianceColumns for Given {
         fn outputs(&self) -> usize {
             self.0.len()
         }
@@ -110,7 +112,7 @@ mod tests {
         kernels.into_iter().map(&mut case).collect()
     }
 
-    /// The whole matrices, one for each output.
+    /// The full covariance matrices, one for each output.
     pub(super) fn matrices(model: &GaussianProcess, z: Points<'_>) -> Vec<Vec<f64>> {
         let mut out = Blocks::default();
         model.covariance(z, &mut out);

@@ -1,29 +1,45 @@
-//! The theory's adaptive strategy, online.   \[Tre23, Section 4.2\]
+//! The adaptive receding-horizon strategy of the paper, decided online \[Tre23, Section 4.2\].
 
-use super::{Candidates, Foreseen, Hallucination, Purpose, Request, Schedule, greatest};
+use super::{Candidates, Hallucination, PredictedUncertainty, Purpose, Request, Schedule, greatest};
 use crate::model::{Posterior, Query, StatisticalModel};
 use std::sync::Arc;
 
-/// Steps in which an interval is hallucinated.
+/// Number of prediction steps in an interval.
 const STEPS: usize = 20;
 
-/// [0, T] in equal intervals; at the beginning of each the state is read, fₙ is followed from there to the interval's end, and the system
-/// is measured where ‖σ‖ is largest on the way.
+/// A schedule that divides [0, T] into equal intervals. At the beginning of each it requests the state, predicts the trajectory to
+/// the end of the interval with fₙ, and requests one measurement where ‖σ‖ is largest along the prediction.
+///
+/// ```
+/// use ocorl::explore::MeanModel;
+/// use ocorl::prelude::*;
+/// use ocorl::select::{Hallucination, RecedingHorizon};
+///
+/// let task = Benchmark::find("pendulum")?.task;
+/// let learner = Learner::builder(task).schedule(|plan| {
+///     // Followed on the mean of the model; `Exploration::Optimistic` has its own dynamics for this.
+///     let (mean, bounds) = (Box::new(MeanModel::new(plan.model.clone())), plan.task.control_bounds.clone());
+///     let expected = Hallucination::new(plan.reference.clone(), mean, bounds, plan.task.controls.len());
+///     Box::new(RecedingHorizon::new(expected, plan.model.clone(), plan.task.horizon, plan.measurements))
+/// });
+/// assert!(learner.build().is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RecedingHorizon {
     hallucination: Hallucination,
     model: Arc<dyn StatisticalModel>,
     horizon: f64,
     intervals: usize,
-    /// The interval that is next to be looked at.
+    /// Index of the next interval to be predicted.
     current: usize,
-    /// The measurement of the present interval, if it is still to be taken.
+    /// Time of the measurement in the present interval, if it has not been taken yet.
     pending: Option<f64>,
     posterior: Posterior,
-    foreseen: Vec<Foreseen>,
+    predicted: Vec<PredictedUncertainty>,
 }
 
 impl RecedingHorizon {
-    /// `intervals` of [0, `horizon`], one measurement in each.
+    /// Divides [0, `horizon`] into `intervals` intervals, with one measurement in each.
     pub fn new(
         hallucination: Hallucination,
         model: Arc<dyn StatisticalModel>,
@@ -38,18 +54,18 @@ impl RecedingHorizon {
             current: 0,
             pending: None,
             posterior: Posterior::default(),
-            foreseen: Vec::new(),
+            predicted: Vec::new(),
         }
     }
 
-    /// Where ‖σ‖ is largest.
+    /// The time at which ‖σ‖ is largest among the candidates.
     fn most_uncertain(&mut self, candidates: Candidates) -> Option<f64> {
         self.model.posterior(candidates.points(), Query::MeanStd, &mut self.posterior);
         let norms = self.posterior.std.value.iter().map(|s| s.iter().map(|s| s * s).sum::<f64>().sqrt());
         let uncertainty: Vec<f64> = norms.collect();
         let best = greatest(uncertainty.iter().copied(), &vec![false; uncertainty.len()])?;
         let time = candidates.times[best];
-        self.foreseen.push(Foreseen { times: candidates.times, uncertainty });
+        self.predicted.push(PredictedUncertainty { times: candidates.times, uncertainty });
         Some(time)
     }
 }
@@ -78,7 +94,7 @@ impl Schedule for RecedingHorizon {
         Some(Request { time: begin, purpose: Purpose::Synchronize })
     }
 
-    fn foreseen(&self) -> &[Foreseen] {
-        &self.foreseen
+    fn predicted_uncertainty(&self) -> &[PredictedUncertainty] {
+        &self.predicted
     }
 }

@@ -1,59 +1,69 @@
-//! Schedules: what is asked for while an episode runs.
+//! Schedules: state machines that request measurements while an episode runs.
 
 use crate::simulate::Trajectory;
 
-/// Why the system is looked at.
+/// The purpose of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Purpose {
     /// To learn from the measured derivative.
     Learn,
-    /// To know the state; nothing is learned from it.
+    /// To read the state, for a prediction; the model is not updated with it.
     Synchronize,
 }
 
-/// A measurement to be taken.
+/// A request for a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// When; now or later.
+    /// The time of the measurement, at present or later.
     pub time: f64,
-    /// What for.
+    /// The purpose of the measurement.
     pub purpose: Purpose,
 }
 
-/// What was expected of an interval before it was run.
+/// The uncertainty predicted for one interval before it was run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Foreseen {
-    /// Times of the hallucinated trajectory.
+pub struct PredictedUncertainty {
+    /// Times of the predicted (hallucinated) trajectory.
     pub times: Vec<f64>,
-    /// ‖σ‖ there.
+    /// ‖σ‖ at these times.
     pub uncertainty: Vec<f64>,
 }
 
-/// Decides when to measure.
+/// A rule that decides when to measure.
 pub trait Schedule: Send {
     /// The next measurement, given that the system is at `state` under `control` at `time`.
     ///
-    /// Asked at the beginning, whenever the control changes, and after each measurement. A request for the present (or the past) counts
-    /// as taken: the caller measures and asks again. A later one may still change until it is due.
+    /// The caller asks at the beginning, at each control update, and after each measurement. A request for the present (or the
+    /// past) is served at once: the caller measures and asks again. A later request may still change until it is due.
     fn next(&mut self, time: f64, state: &[f64], control: &[f64]) -> Option<Request>;
 
-    /// Numbers of the moments to measure at, chosen when the whole run is known: only who simulates can ask for that.
+    /// Indices of the samples to be measured, selected after the run; only a simulated plant can serve them.
     fn afterwards(&mut self, _executed: &Trajectory) -> Vec<usize> {
         Vec::new()
     }
 
-    /// What was expected of each interval that was decided online, for whoever wants to see why.
-    fn foreseen(&self) -> &[Foreseen] {
+    /// The predicted uncertainty of each interval that was decided online, for display and analysis.
+    fn predicted_uncertainty(&self) -> &[PredictedUncertainty] {
         &[]
     }
 
-    /// The times as far as they are known in advance.
+    /// The measurement times that are known before the episode.
     fn known(&self) -> &[f64] {
         &[]
     }
 }
 
-/// Measurements at fixed times.
+/// A schedule of fixed times.
+///
+/// ```
+/// use ocorl::select::{Schedule, Times};
+///
+/// let mut schedule = Times::new(vec![2.0, 1.0]);
+/// assert_eq!(schedule.next(0.0, &[], &[]).unwrap().time, 1.0);
+/// assert_eq!(schedule.next(1.0, &[], &[]).unwrap().time, 1.0); // now: counts as taken
+/// assert_eq!(schedule.next(1.0, &[], &[]).unwrap().time, 2.0);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Times {
     times: Vec<f64>,
@@ -61,7 +71,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// At these times, in any order.
+    /// Takes measurement times in any order.
     pub fn new(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         Times { times, taken: 0 }

@@ -1,24 +1,26 @@
-//! A policy on a system: adaptive integration of state and running cost, piece by piece of the policy.
+//! Closed-loop simulation: adaptive integration of state and running cost under a policy.
 
-use super::dormand_prince::{ERROR_3, ERROR_5, NODES, STAGES, bulge, dense_output, dense_size, interpolate};
+use super::dormand_prince::{
+    ERROR_3, ERROR_5, NODES, STAGES, dense_output, dense_size, interpolate, overshoot,
+};
 use super::{Outcome, Policy, Run, Trajectory};
 use crate::linalg::small::{Block, Kernel, Shape, specialized};
 use crate::linalg::{Blocks, Points};
 use crate::system::{Bounds, Cost, Dynamics, Task};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How exactly to integrate, and when to stop trying.
+/// Integration tolerances and termination limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
-    /// Error of a step relative to the state.
+    /// Permitted error of a step relative to the state.
     pub relative: f64,
-    /// Error of a step when the state is near zero.
+    /// Permitted error of a step for states near zero.
     pub absolute: f64,
     /// Smallest step as a fraction of the horizon.
     pub min_step: f64,
-    /// Steps, rejected ones included, after which the run ends.
+    /// Largest number of steps, rejected ones included.
     pub max_steps: usize,
-    /// |xᵢ| beyond which the run counts as diverged.
+    /// The run counts as diverged when |xᵢ| exceeds this value for some i.
     pub divergence: f64,
 }
 
@@ -29,36 +31,36 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    /// The same relative and absolute tolerance.
+    /// Sets the relative and the absolute tolerance to the same value.
     pub fn new(tolerance: f64) -> Self {
         Tolerance { relative: tolerance, absolute: tolerance, ..Tolerance::default() }
     }
 }
 
-/// What is run: where from, how long, at what cost, within which limits.
+/// The conditions of a run: initial state, time span, cost and limits.
 #[derive(Clone, Copy)]
 pub struct Experiment<'a> {
-    /// x at `start`.
+    /// The state x at the time `start`.
     pub initial_state: &'a [f64],
-    /// The time at which it begins.
+    /// The time at which the run begins.
     pub start: f64,
-    /// The time at which it ends.
+    /// The time at which the run ends.
     pub end: f64,
-    /// c and c_T, if the run is to be charged.
+    /// The running cost c and terminal cost c_T; `None` if no cost is to be evaluated.
     pub cost: Option<&'a dyn Cost>,
-    /// The run ends where a state leaves these.
+    /// The run ends when a state leaves these bounds.
     pub state_bounds: Option<&'a Bounds>,
-    /// Looked at once a step; `true` stops the run.
+    /// Read once in each step; `true` stops the run.
     pub cancel: Option<&'a AtomicBool>,
-    /// Ascending times, the last not before `end`, at which [`Run::samples`] records state, control and cost; if the run stops early, its
-    /// end is the last sample.
+    /// Ascending times, the last not before `end`, at which [`Run::samples`] records state, control and cost. If the run stops
+    /// early, its end is the last sample.
     pub sample_times: &'a [f64],
-    /// Whether [`Run::jumps`] records the control on both sides of each of its jumps.
+    /// Whether [`Run::jumps`] records the control on both sides of each of its discontinuities.
     pub sample_jumps: bool,
 }
 
 impl<'a> Experiment<'a> {
-    /// One episode of `task`.
+    /// The conditions of one episode of `task`.
     pub fn of(task: &'a Task) -> Self {
         Experiment {
             initial_state: &task.initial_state,
@@ -73,13 +75,24 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// Runs policies on dynamics.
+/// Simulates policies on dynamics with the adaptive method of `dormand_prince`.
+///
+/// ```
+/// use ocorl::prelude::*;
+///
+/// let pendulum = Benchmark::find("pendulum")?;
+/// let mut law = Law(|_t: f64, x: &[f64], u: &mut [f64]| u[0] = -(4.0 * x[0] + 3.0 * x[1]));
+/// let run = Simulator::new(1e-8).run(pendulum.dynamics().as_mut(), &mut law, &Experiment::of(&pendulum.task));
+/// assert_eq!(run.outcome, Outcome::Completed);
+/// assert!(run.final_state()[0].abs() < 1e-3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulator {
-    /// How exactly.
+    /// The integration tolerances.
     pub tolerance: Tolerance,
-    /// Whether [`Run::state_at`] between two steps is as exact as the steps (three more evaluations each), or the cubic
-    /// through both ends.
+    /// Whether [`Run::state_at`] between two steps is as accurate as the steps (three more evaluations per step), or a cubic
+    /// interpolation of both ends.
     pub dense: bool,
 }
 
@@ -95,7 +108,7 @@ impl Simulator {
         Simulator { tolerance: Tolerance::new(tolerance), ..Simulator::default() }
     }
 
-    /// Runs `policy` on `dynamics`. Ends with one [`Outcome`], whatever the policy, the dynamics or the cost do.
+    /// Simulates `policy` on `dynamics`. Every run ends with one [`Outcome`], also if the policy, the dynamics or the cost fail.
     pub fn run(
         &self,
         dynamics: &mut dyn Dynamics,
@@ -124,46 +137,49 @@ impl Simulator {
         let (point, probe) = (vec![0.0; dims.point()], vec![0.0; dims.state + 1]);
         let Simulator { tolerance, dense } = self;
         let (dense, taken) = (*dense, 0);
-        specialized(dims, Loop { tolerance, dense, dynamics, policy, experiment, run, point, probe, taken })
+        specialized(
+            dims,
+            Integration { tolerance, dense, dynamics, policy, experiment, run, point, probe, taken },
+        )
     }
 }
 
-/// Controls closer than this (relative to their size) do not jump.
+/// Controls that differ by less than this (relative to their magnitude) count as continuous.
 const SAME_CONTROL: f64 = 1e-9;
 
-struct Loop<'a, 'e> {
+struct Integration<'a, 'e> {
     tolerance: &'a Tolerance,
     dense: bool,
     dynamics: &'a mut dyn Dynamics,
     policy: &'a mut dyn Policy,
     experiment: &'a Experiment<'e>,
     run: Run,
-    /// z of the last evaluation.
+    /// The point z of the last evaluation.
     point: Vec<f64>,
-    /// A state, and the cost so far, between two steps.
+    /// Scratch memory for a state and the accumulated cost between two steps.
     probe: Vec<f64>,
-    /// Sample times that are behind.
+    /// Number of sample times that have been processed.
     taken: usize,
 }
 
-/// Where the run is, and the slopes of the step it is trying.
+/// The present state of the integration, and the stages of the step being tried.
 struct Front<S: Shape> {
     time: f64,
     x: S::X,
-    /// The control at `time`, after a jump there.
+    /// The control at `time`, after a discontinuity there.
     u: S::U,
-    /// ∫ c dt so far.
+    /// The accumulated cost ∫ c dt.
     cost: f64,
-    /// The step to try next.
+    /// The length of the next step to try.
     h: f64,
-    /// kᵢ of the state and of the running cost.
+    /// The stages kᵢ of the state and of the running cost.
     slopes: [S::X; 16],
     rates: [f64; 16],
-    /// x at the end of the step.
+    /// The state x at the end of the step.
     after: S::X,
 }
 
-impl Kernel for Loop<'_, '_> {
+impl Kernel for Integration<'_, '_> {
     type Output = Run;
 
     #[inline(always)]
@@ -180,7 +196,7 @@ impl Kernel for Loop<'_, '_> {
             after: S::X::zeros(nx),
         };
         front.x.get_mut().copy_from_slice(self.experiment.initial_state);
-        self.run.outcome = self.go(shape, &mut front);
+        self.run.outcome = self.integrate(shape, &mut front);
         self.push(&front);
         self.sample_end(&front);
         let terminal = self.experiment.cost.map_or(0.0, |c| c.terminal(front.time, front.x.get()));
@@ -196,10 +212,10 @@ impl Kernel for Loop<'_, '_> {
     }
 }
 
-impl Loop<'_, '_> {
-    /// The run up to its outcome.
+impl Integration<'_, '_> {
+    /// Integrates until the run ends and returns its outcome.
     #[inline(always)]
-    fn go<S: Shape>(&mut self, shape: S, front: &mut Front<S>) -> Outcome {
+    fn integrate<S: Shape>(&mut self, shape: S, front: &mut Front<S>) -> Outcome {
         let end = self.experiment.end;
         if let Some(outcome) = self.violation(front.time, front.x.get()) {
             return outcome;
@@ -207,7 +223,7 @@ impl Loop<'_, '_> {
         let mut budget = self.tolerance.max_steps;
         while front.time < end {
             let until = match self.policy.prepare(front.time, front.x.get()) {
-                // Written this way round so that NaN stops the run too.
+                // Written in this form so that a NaN stops the run too.
                 Ok(until) if until > front.time => until.min(end),
                 Ok(_) => return Outcome::StepTooSmall { time: front.time },
                 Err(error) => return Outcome::ControllerGaveUp { time: front.time, error },
@@ -235,7 +251,7 @@ impl Loop<'_, '_> {
         Outcome::Completed
     }
 
-    /// Tries one step towards `until`; the front moves if it is accurate enough.
+    /// Tries one step towards `until`; accepts it if the error is within the tolerance.
     #[inline(always)]
     fn step<S: Shape>(&mut self, shape: S, front: &mut Front<S>, until: f64) -> Option<Outcome> {
         let left = until - front.time;
@@ -243,7 +259,7 @@ impl Loop<'_, '_> {
         let h = if whole { left } else { front.h };
         let error = self.attempt(shape, front, h);
         if error.is_nan() || error > 1.0 {
-            // NaN: a stage left the domain of f or c; come closer in short steps.
+            // NaN: a stage left the domain of f or c, which is approached in short steps.
             let shrink = if error.is_nan() { 0.1 } else { (0.9 * error.powf(-0.125)).max(0.2) };
             front.h = h * shrink;
             let horizon = self.experiment.end - self.experiment.start;
@@ -254,12 +270,13 @@ impl Loop<'_, '_> {
             return (front.h < smallest).then_some(wall);
         }
         let growth = if error > 0.0 { (0.9 * error.powf(-0.125)).min(6.0) } else { 6.0 };
-        // A step cut short by the end of a piece says nothing against a longer one.
+        // A step that was shortened by the end of a control piece must not reduce the next one.
         front.h = if whole { front.h.max(h * growth) } else { h * growth };
         self.accept(shape, front, h, if whole { until } else { front.time + h })
     }
 
-    /// All stages of a step of length `h`; returns the error in units of the tolerance (NaN: left the domain).
+    /// Computes all stages of a step of length `h`; returns the error in units of the tolerance (NaN if a stage left the domain of
+    /// f or c).
     #[inline(always)]
     fn attempt<S: Shape>(&mut self, shape: S, front: &mut Front<S>, h: f64) -> f64 {
         let inside = self.stage::<S, 1>(shape, front, h)
@@ -295,7 +312,7 @@ impl Loop<'_, '_> {
         if fifth == 0.0 { 0.0 } else { h * fifth / ((fifth + 0.01 * third) * shape.nx() as f64).sqrt() }
     }
 
-    /// The state of stage `I` and its slope. The stage is a constant, so that its weights are too.
+    /// Computes the state of stage `I` and its derivative. `I` is a constant, so that its weights are constants too.
     #[inline(always)]
     fn stage<S: Shape, const I: usize>(&mut self, shape: S, front: &mut Front<S>, h: f64) -> bool {
         for j in 0..shape.nx() {
@@ -310,8 +327,8 @@ impl Loop<'_, '_> {
         self.evaluate(shape, front, I, h)
     }
 
-    /// Slope and cost rate of `stage` of a step of length `h`, at the state in `after` (at the front itself for stage 0).
-    /// False if something is not finite.
+    /// Computes derivative and cost rate of `stage` of a step of length `h`, at the state in `after` (at the present state for
+    /// stage 0). False if a value is not finite.
     #[inline(always)]
     fn evaluate<S: Shape>(&mut self, shape: S, front: &mut Front<S>, stage: usize, h: f64) -> bool {
         let nx = shape.nx();
@@ -328,12 +345,12 @@ impl Loop<'_, '_> {
         if let Some(cost) = self.experiment.cost {
             cost.running(&[time], z, &mut front.rates[stage..=stage]);
         }
-        // One sum tells whether all are finite: NaN and infinity survive it.
+        // One sum tests all values: NaN and infinity propagate through it.
         let sum: f64 = front.slopes[stage].get().iter().map(|k| k * 0.0).sum();
         sum + front.rates[stage] * 0.0 == 0.0
     }
 
-    /// Records the step and moves the front to `next`, or to the first violation on the way.
+    /// Records the step and advances to `next`, or to the first violation of a limit within the step.
     #[inline(always)]
     fn accept<S: Shape>(&mut self, shape: S, front: &mut Front<S>, h: f64, next: f64) -> Option<Outcome> {
         self.push(front);
@@ -366,13 +383,13 @@ impl Loop<'_, '_> {
         front.cost += gained;
         front.x = after;
         front.u = u;
-        // Stage 12 was at the end of the step: its slope begins the next.
+        // Stage 12 lies at the end of the step: its derivative is the first stage of the next step.
         front.slopes.swap(0, 12);
         front.rates[0] = front.rates[12];
         None
     }
 
-    /// The three stages that only the dense output needs; false if one is not finite.
+    /// Computes the three stages that only the dense output needs; false if a value is not finite.
     #[inline(always)]
     fn more_stages<S: Shape>(&mut self, shape: S, front: &mut Front<S>, h: f64) -> bool {
         self.stage::<S, 13>(shape, front, h)
@@ -380,7 +397,7 @@ impl Loop<'_, '_> {
             && self.stage::<S, 15>(shape, front, h)
     }
 
-    /// The dense output of the step just made, as the last block: of the state, then of the cost, which grows by `gained`.
+    /// Writes the dense output of the last step: coefficients of the state, then of the cost, which increases by `gained`.
     #[inline(always)]
     fn write_dense<S: Shape>(&mut self, front: &Front<S>, after: &S::X, gained: f64, h: f64, full: bool) {
         let last = self.run.dense.len() - 1;
@@ -392,8 +409,8 @@ impl Loop<'_, '_> {
         }
     }
 
-    /// Records the samples from `begin` on that lie before `end`, both within the step just made: the state by the dense output, the
-    /// control by the law itself.
+    /// Records the samples from `begin` on that lie before `end`, both within the last step. The state is taken from the dense
+    /// output, the control from the policy.
     #[inline(always)]
     fn sample_step(&mut self, begin: f64, end: f64) {
         while let Some(&time) = self.experiment.sample_times.get(self.taken)
@@ -405,29 +422,29 @@ impl Loop<'_, '_> {
                 interpolate(self.run.dense.at(last), time - begin, &mut self.probe);
                 let (x, cost) = self.probe.split_at(self.run.states.size());
                 self.policy.control(time, x, &mut self.point[x.len()..]);
-                self.run.samples.push(time, x, &self.point[x.len()..], cost[0]);
+                self.run.samples.push_with_cost(time, x, &self.point[x.len()..], cost[0]);
             }
         }
     }
 
-    /// Records the front twice if the control jumps there from `before`: with the control before the jump, and with the one after it.
+    /// Records the present state twice if the control is discontinuous there: with the control `before` and with the one after it.
     fn sample_jump<S: Shape>(&mut self, front: &Front<S>, before: &[f64]) {
         let same = |(a, b): (&f64, &f64)| (a - b).abs() <= SAME_CONTROL * (1.0 + a.abs().max(b.abs()));
         if before.iter().zip(front.u.get()).all(same) {
             return;
         }
-        self.run.jumps.push(front.time, front.x.get(), before, front.cost);
-        self.run.jumps.push(front.time, front.x.get(), front.u.get(), front.cost);
+        self.run.jumps.push_with_cost(front.time, front.x.get(), before, front.cost);
+        self.run.jumps.push_with_cost(front.time, front.x.get(), front.u.get(), front.cost);
     }
 
-    /// Records the end of the run, if sample times are left: the last of them, or those that an early end cut off.
+    /// Records the end of the run if sample times are left: the last one, or those after an early end.
     fn sample_end<S: Shape>(&mut self, front: &Front<S>) {
         if self.taken < self.experiment.sample_times.len() {
-            self.run.samples.push(front.time, front.x.get(), front.u.get(), front.cost);
+            self.run.samples.push_with_cost(front.time, front.x.get(), front.u.get(), front.cost);
         }
     }
 
-    /// The front as a row of the run.
+    /// Appends the present state, control and cost to the run.
     fn push<S: Shape>(&mut self, front: &Front<S>) {
         self.run.times.push(front.time);
         self.run.states.push(front.x.get());
@@ -435,7 +452,7 @@ impl Loop<'_, '_> {
         self.run.costs.push(front.cost);
     }
 
-    /// The outcome that the state `x` means, if it ends a run.
+    /// The outcome that ends the run if the state `x` violates a limit.
     #[inline(always)]
     fn violation(&self, time: f64, x: &[f64]) -> Option<Outcome> {
         if let Some(state) = self.experiment.state_bounds.and_then(|b| b.violated_by(x)) {
@@ -444,24 +461,24 @@ impl Loop<'_, '_> {
         x.iter().any(|x| !(x.abs() <= self.tolerance.divergence)).then_some(Outcome::Diverged { time })
     }
 
-    /// False if the step just recorded, which ends at `after`, certainly stayed within all limits.
+    /// False if the last step, which ends at `after`, certainly stayed within all limits.
     #[inline(always)]
     fn may_violate(&self, after: &[f64]) -> bool {
         let coefficients = self.run.dense.at(self.run.dense.len() - 1);
         let divergence = self.tolerance.divergence;
         (0..after.len()).any(|j| {
             let before = coefficients[1 + 8 * j];
-            let margin = bulge(coefficients, j);
+            let margin = overshoot(coefficients, j);
             let (low, high) = (before.min(after[j]) - margin, before.max(after[j]) + margin);
             let (lower, upper) =
                 self.experiment.state_bounds.map_or((-divergence, divergence), |b| (b.lower[j], b.upper[j]));
-            // Written this way round so that NaN is looked at.
+            // Written in this form so that a NaN counts as a possible violation.
             !(low >= lower.max(-divergence) && high <= upper.min(divergence))
         })
     }
 
-    /// The first violation in the step just recorded, as the time since its beginning. Looks at the end and three points
-    /// between, then halves the interval: a state that leaves and returns within a quarter of a step may pass.
+    /// The first violation in the last step, as the time since its beginning. Tests the end and three points between, then bisects.
+    /// A state that leaves its bounds and returns within a quarter of a step may be missed.
     fn first_violation(&mut self, time: f64, h: f64, after: &[f64]) -> Option<(f64, Outcome)> {
         let coefficients = self.run.dense.at(self.run.dense.len() - 1);
         let mut x = std::mem::take(&mut self.probe);
@@ -486,7 +503,7 @@ impl Loop<'_, '_> {
     }
 }
 
-/// The two error estimates of one component, without the step length.
+/// The two error estimates of one component, without the factor h.
 #[inline(always)]
 fn estimates(slope: impl Fn(usize) -> f64) -> (f64, f64) {
     let (mut fifth, mut third) = (0.0, 0.0);

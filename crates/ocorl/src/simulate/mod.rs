@@ -1,12 +1,12 @@
-//! Running a system: integrators, policies, and closed-loop runs that end with one typed outcome each.
+//! Simulation: integrators, the policy interface, and closed-loop runs that end with one typed outcome each.
 //!
 //! | symbol | code | |
 //! |---|---|---|
-//! | u = π(t, x) | [`Policy`] | what a run needs of a controller |
-//! | x(t), u(t), C(π, f) | [`Run`] | dense in time, the running cost integrated as one more state |
+//! | u = π(t, x) | [`Policy`] | the interface that a run needs of a controller |
+//! | x(t), u(t), C(π, f) | [`Run`] | dense in time; the running cost is integrated as an additional state |
 //!
-//! Fixed-step methods for planning grids are in [`Integrator`]; a run uses an adaptive method with dense output
-//! ([`Simulator`]). Nothing here knows how a policy was made.
+//! [`Integrator`] has methods with a fixed step for planning grids; [`Simulator`] integrates runs adaptively with dense output. How
+//! a policy is computed, and measurement noise, are not part of this module.
 
 mod closed_loop;
 mod dormand_prince;
@@ -19,44 +19,70 @@ pub use integrator::{Integrator, Tableau};
 pub use run::{Outcome, Run};
 pub use trajectory::Trajectory;
 
-/// A closed-loop law u = π(t, x).
+/// A feedback law u = π(t, x).
 ///
-/// It acts in pieces: [`prepare`](Self::prepare) fixes the law from now until a time of its choice (and may plan
-/// anew for that), [`control`](Self::control) evaluates it. Runs stop exactly at the end of each piece, so a control may
-/// jump there without harm to the integration.
+/// The law is piecewise: [`prepare`](Self::prepare) fixes it from the present until a time of its choice (and may replan for that),
+/// [`control`](Self::control) evaluates it. The simulator stops exactly at the end of each piece, so that a discontinuous control
+/// does not reduce the accuracy.
 pub trait Policy {
-    /// Fixes the law from `time` on, at `state`, and returns until when it holds (infinity: for good).
+    /// Fixes the law from `time` on, at `state`, and returns the time until which it holds (infinity: for the rest of the run).
     fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError>;
 
-    /// The control at a time of the prepared piece; both of its ends belong to it.
+    /// Evaluates the control at a time of the prepared piece, both ends included.
     fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]);
 
-    /// How often each rung of its [ladder](crate::track::Ladder) was used, if it has one: fresh, shifted, planned, safe.
-    fn rungs(&self) -> Option<[usize; 4]> {
+    /// How often each [fallback level](crate::track::FallbackLevel) was used: fresh, shifted, planned, safe. `None` without a fallback
+    /// guard.
+    fn level_counts(&self) -> Option<[usize; 4]> {
         None
+    }
+
+    /// The control that the law asks for at `time` and `state`, before it is sampled and its rate limited: for a table of the law.
+    fn requested(&mut self, time: f64, state: &[f64], out: &mut [f64]) -> Result<(), PolicyError> {
+        self.prepare(time, state)?;
+        self.control(time, state, out);
+        Ok(())
     }
 }
 
-/// Why a policy cannot go on.
+impl<P: Policy + ?Sized> Policy for Box<P> {
+    fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError> {
+        (**self).prepare(time, state)
+    }
+
+    fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {
+        (**self).control(time, state, out);
+    }
+
+    fn level_counts(&self) -> Option<[usize; 4]> {
+        (**self).level_counts()
+    }
+
+    fn requested(&mut self, time: f64, state: &[f64], out: &mut [f64]) -> Result<(), PolicyError> {
+        (**self).requested(time, state, out)
+    }
+}
+
+/// The reasons why a policy cannot continue.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
-    /// Too many fallbacks in a row.
-    #[error("the controller fell back {fallbacks} times in a row at t = {time}: {reason}")]
+    /// The controller used a fallback too many times in succession.
+    #[error("the controller used its fallback {fallbacks} times in succession at t = {time}: {reason}")]
     GaveUp {
-        /// When it gave up.
+        /// Time at which the controller stopped.
         time: f64,
-        /// How often it fell back before.
+        /// Number of fallbacks in succession.
         fallbacks: usize,
-        /// The last failure.
+        /// Description of the last failure.
         reason: String,
     },
-    /// The policy's own failure.
+    /// A failure described by the policy itself.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A law that is a function of time and state alone.
+/// A policy given as a function of time and state.
 pub struct Law<F>(pub F);
 
 impl<F: FnMut(f64, &[f64], &mut [f64])> Policy for Law<F> {

@@ -1,9 +1,10 @@
-//! What a closed-loop run leaves behind.
+//! The result of a closed-loop run.
 
 use super::{PolicyError, Trajectory};
 use crate::linalg::Blocks;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How a run ended: exactly one of these, for every run.
+/// The outcome of a run; every run has exactly one.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -11,48 +12,74 @@ pub enum Outcome {
     Completed,
     /// A state grew beyond the divergence threshold.
     Diverged {
-        /// When.
+        /// Time at which the threshold was exceeded.
         time: f64,
     },
-    /// A state left its limits.
+    /// A state left its bounds.
     LimitHit {
         /// Index of the state.
         state: usize,
-        /// When, to the accuracy of the dense output.
+        /// Time of the violation, to the accuracy of the dense output.
         time: f64,
     },
-    /// The error tolerance asks for steps below the smallest.
+    /// The error tolerance requires steps below the smallest permitted one.
     StepTooSmall {
-        /// When.
+        /// Time at which the step became too small.
         time: f64,
     },
-    /// The budget of steps is used up.
+    /// The largest number of steps was reached.
     TooManySteps {
-        /// When.
+        /// Time that was reached.
         time: f64,
     },
-    /// The dynamics, the cost or the control are not finite.
+    /// The dynamics, the cost or the control returned a value that is not finite.
     NonFinite {
-        /// When.
+        /// Time at which this happened.
         time: f64,
     },
-    /// Somebody asked to stop.
+    /// The run was cancelled by the caller.
     Cancelled {
-        /// When.
+        /// Time that was reached.
         time: f64,
     },
-    /// Whoever ran it says so.
+    /// The outcome was reported by the operator or the external plant.
     Reported {
-        /// What.
+        /// The reported text.
         what: String,
     },
-    /// The policy could not go on.
+    /// The plant reported no outcome; the run counts as completed.
+    NotReported,
+    /// The policy could not continue.
     ControllerGaveUp {
-        /// When.
+        /// Time at which the policy stopped.
         time: f64,
-        /// Why.
+        /// The error of the policy.
         error: PolicyError,
     },
+}
+
+impl From<&str> for Outcome {
+    /// What a file or a plant says of the end of a run: `completed`, or any other words.
+    fn from(words: &str) -> Self {
+        match words {
+            "completed" => Outcome::Completed,
+            other => Outcome::Reported { what: other.into() },
+        }
+    }
+}
+
+/// As its words: `completed`, or why it ended early.
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// From its words; those of an early end are kept as [`Outcome::Reported`].
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(String::deserialize(deserializer)?.as_str().into())
+    }
 }
 
 impl std::fmt::Display for Outcome {
@@ -66,6 +93,7 @@ impl std::fmt::Display for Outcome {
             Outcome::NonFinite { time } => write!(f, "not finite at t = {time:.6}"),
             Outcome::Cancelled { time } => write!(f, "cancelled at t = {time:.6}"),
             Outcome::Reported { what } => f.write_str(what),
+            Outcome::NotReported => write!(f, "not reported"),
             Outcome::ControllerGaveUp { time, error } => {
                 write!(f, "controller gave up at t = {time:.6}: {error}")
             }
@@ -73,41 +101,42 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// A closed-loop run, dense in time.
+/// A closed-loop run with dense output in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: Outcome,
-    /// Times of the accepted steps, the start included.
+    /// Times of the accepted steps, including the start.
     pub times: Vec<f64>,
-    /// x at those times.
+    /// States x at these times.
     pub states: Blocks,
-    /// u at those times: at a jump the value after it, at the end the value before it.
+    /// Controls u at these times; at a discontinuity the value after it, at the end of the run the value before it.
     pub controls: Blocks,
-    /// ∫ c dt up to those times.
+    /// Accumulated cost ∫ c dt up to these times.
     pub costs: Vec<f64>,
-    /// c_T at the end; zero if the run did not complete.
+    /// Terminal cost c_T at the end; zero if the run did not complete.
     pub terminal_cost: f64,
-    /// What a run that was stopped is charged for the rest: its last cost rate times the time that was left.
+    /// Cost assigned to the remaining time of a run that stopped early: its last cost rate times the remaining time.
     pub stop_cost: f64,
-    /// Evaluations of the dynamics.
+    /// Number of evaluations of the dynamics.
     pub evaluations: usize,
-    /// What was recorded at the sample times of the experiment. Unlike `controls`, which has one control for each integration step, it has
-    /// the control that acted at the very time.
+    /// State, control and cost at the sample times of the experiment. Unlike `controls`, which has one entry per integration step,
+    /// the samples contain the control that acted at the sample time.
     pub samples: Trajectory,
-    /// The jumps of the control, each twice: with the control before it, then with the one after it. Recorded if the experiment wants it.
+    /// The discontinuities of the control, each recorded twice: with the control before it, then with the one after it. Empty
+    /// unless requested.
     pub jumps: Trajectory,
     /// Coefficients of the dense output of state and cost, one block for each step.
     pub(super) dense: Blocks,
 }
 
 impl Run {
-    /// C(π, f): running, terminal and stop cost together; always finite.
+    /// The cost C(π, f): the sum of running, terminal and stop cost; always finite.
     pub fn cost(&self) -> f64 {
         self.running_cost() + self.terminal_cost + self.stop_cost
     }
 
-    /// ∫ c dt as far as the run went.
+    /// The running cost ∫ c dt up to the end of the run.
     pub fn running_cost(&self) -> f64 {
         self.costs.last().copied().unwrap_or(0.0)
     }
@@ -117,17 +146,17 @@ impl Run {
         self.outcome == Outcome::Completed
     }
 
-    /// The last time.
+    /// The last time of the run.
     pub fn end(&self) -> f64 {
         self.times.last().copied().unwrap_or(0.0)
     }
 
-    /// The last state.
+    /// The last state of the run.
     pub fn final_state(&self) -> &[f64] {
         self.states.at(self.states.len() - 1)
     }
 
-    /// x(t) from the dense output, held to the run's ends.
+    /// Evaluates x(t) by the dense output; `time` is limited to the run.
     pub fn state_at(&self, time: f64, out: &mut [f64]) {
         let last = self.times.len() - 1;
         let k = self.times.partition_point(|&t| t <= time).clamp(1, last.max(1)) - 1;
@@ -137,5 +166,22 @@ impl Run {
         }
         let (from, to) = (self.times[k], self.times[k + 1]);
         super::dormand_prince::interpolate(self.dense.at(k), time.clamp(from, to) - from, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outcome;
+
+    #[test]
+    fn an_outcome_is_its_words_in_files() {
+        let completed = serde_json::to_string(&Outcome::Completed).unwrap();
+        assert_eq!(completed, "\"completed\"");
+        assert_eq!(serde_json::from_str::<Outcome>(&completed).unwrap(), Outcome::Completed);
+        // Of an early end only the words are kept; they are written again as they were.
+        let early = serde_json::to_string(&Outcome::LimitHit { state: 1, time: 0.5 }).unwrap();
+        let read: Outcome = serde_json::from_str(&early).unwrap();
+        assert!(matches!(read, Outcome::Reported { .. }), "{read:?}");
+        assert_eq!(serde_json::to_string(&read).unwrap(), early);
     }
 }

@@ -1,6 +1,6 @@
-//! Small dense matrices of sizes that only a run knows.
+//! Small dense matrices whose sizes are known only at run time.
 
-/// A matrix, row after row.
+/// A dense matrix, row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Matrix {
     pub(super) rows: usize,
@@ -33,7 +33,7 @@ impl Matrix {
         self.numbers[row * self.columns + column]
     }
 
-    /// A block of it.
+    /// Copies a block of the matrix.
     pub(super) fn block(&self, rows: std::ops::Range<usize>, columns: std::ops::Range<usize>) -> Matrix {
         let (height, width) = (rows.len(), columns.len());
         let each = rows.flat_map(|i| columns.clone().map(move |j| (i, j)));
@@ -60,7 +60,7 @@ impl Matrix {
         out
     }
 
-    /// A + c B.
+    /// Computes A + c B.
     pub(super) fn plus(mut self, factor: f64, other: &Matrix) -> Matrix {
         for (a, b) in self.numbers.iter_mut().zip(&other.numbers) {
             *a += factor * b;
@@ -68,13 +68,14 @@ impl Matrix {
         self
     }
 
-    /// A⁻¹ B, by elimination with the largest pivots. None if there is no inverse.
+    /// Solves A⁻¹ B by Gaussian elimination with partial pivoting, O(n³ + n² columns). `None` if A is singular or a result is not
+    /// finite.
     pub(super) fn solve(mut self, mut b: Matrix) -> Option<Matrix> {
         let (n, width) = (self.rows, b.columns);
         for k in 0..n {
             let pivot = (k..n)
                 .fold(k, |best, i| if self.get(i, k).abs() > self.get(best, k).abs() { i } else { best });
-            // Not a number is no pivot.
+            // A NaN is not a valid pivot.
             if !(self.get(pivot, k).abs() > 0.0) {
                 return None;
             }

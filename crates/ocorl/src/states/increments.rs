@@ -1,11 +1,12 @@
-//! Averages of f along the way between measured states, and the way and the model found in turn.
+//! Averages of f along the trajectory between measured states, and the alternation of trajectory estimation and model training.
 //!
 //! ```text
 //! (x(tᵢ₊₁) − x(tᵢ))/Δᵢ = Σ_q b_q f(z_q) + (εᵢ₊₁ − εᵢ)/Δᵢ
 //! ```
 //!
-//! with the nodes z_q on the way. Neighbours share an ε: their noise has the covariance −σ²/(Δᵢ Δᵢ₊₁). Because the way is not known between
-//! two states, f has a little more noise there: its slope times how far the way may be off, as the model sees it.
+//! The nodes z_q lie on the estimated trajectory, b_q are quadrature weights. Neighbouring increments share one ε; the covariance
+//! of their noise is −σ²/(Δᵢ Δᵢ₊₁). Because the trajectory between two states is estimated, further noise is added: the Jacobian of
+//! the model times the standard deviation of the trajectory estimate.
 
 use super::path::{Field, Path, Step};
 use super::record::Record;
@@ -14,13 +15,13 @@ use crate::linalg::small::axpy;
 use crate::linalg::{Dims, Points};
 use crate::measurements::{Average, MeasurementError, Measurements};
 use crate::model::{ModelError, Posterior, Query, StatisticalModel, TrainingReport};
-use crate::plant::Executed;
+use crate::plant::RolloutResult;
 use crate::random::Stream;
 use crate::system::Task;
 
-/// All that was measured of states, and where the system is thought to have been in between.
+/// All measured states of a study, and the estimated trajectories between them.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub struct StateDataset {
     settings: StateSettings,
     noise_std: Vec<f64>,
     angles: Vec<usize>,
@@ -28,31 +29,31 @@ pub struct Memory {
     dims: Dims,
     records: Vec<Record>,
     paths: Vec<Path>,
-    /// Derivatives that were measured beside them.
+    /// Directly measured derivatives, used together with the increments.
     points: Measurements,
-    /// Records that the model has seen.
+    /// Number of records that the model has been trained with.
     known: usize,
-    /// By which factor σ was too small for runs that the model had not seen, for each state.
-    caution: Vec<f64>,
+    /// For each state the factor by which the model's σ underestimated its errors on new runs.
+    variance_inflation: Vec<f64>,
 }
 
-/// Steps towards the way of a run that was not seen before.
+/// Refinement steps for the trajectory of a new run.
 const FIRST_STEPS: usize = 6;
 
-/// Rounds after the first measurements of all: their way is known from nothing but the times.
+/// Smallest number of alternations after the first run, whose trajectory was estimated without a model.
 const FIRST_ROUNDS: usize = 4;
 
-/// A change of the way by less than this part of the states' range is none.
-const SAME_WAY: f64 = 1e-4;
+/// Refinement stops when the trajectory changes by less than this fraction of the states' range.
+const PATH_TOLERANCE: f64 = 1e-4;
 
-/// σ is never thought to be too small by more than this factor.
-const MOST_CAUTION: f64 = 10.0;
+/// Upper limit of the inflation factor of σ.
+const MAX_INFLATION: f64 = 10.0;
 
-impl Memory {
-    /// Empty.
+impl StateDataset {
+    /// Creates an empty data set.
     pub fn new(task: &Task, settings: StateSettings) -> Self {
         let dims = task.dims();
-        Memory {
+        StateDataset {
             noise_std: settings.noise_std(dims.state),
             settings,
             angles: task.angles.clone(),
@@ -62,15 +63,16 @@ impl Memory {
             paths: Vec::new(),
             points: Measurements::new(dims),
             known: 0,
-            caution: vec![1.0; dims.state],
+            variance_inflation: vec![1.0; dims.state],
         }
     }
 
-    /// Takes in what a run from `initial_state` told of states; returns derivatives, where the method makes them.
+    /// Adds the measured states of a run from `initial_state`. Returns derivatives if the method estimates them directly, otherwise
+    /// no data.
     pub fn take(
         &mut self,
         initial_state: &[f64],
-        executed: &Executed,
+        executed: &RolloutResult,
     ) -> Result<Measurements, MeasurementError> {
         let none = Measurements::new(self.dims);
         let Some(mut record) = Record::of(initial_state, executed) else { return Ok(none) };
@@ -85,18 +87,18 @@ impl Memory {
         Ok(none)
     }
 
-    /// True if there are runs that the model has not seen.
-    pub fn has_news(&self) -> bool {
+    /// True if there are records that the model has not been trained with.
+    pub fn has_new_records(&self) -> bool {
         self.known < self.records.len()
     }
 
-    /// True if anything is to be learned from increments.
-    pub fn is_used(&self) -> bool {
+    /// True if there are records to learn from by increments.
+    pub fn has_records(&self) -> bool {
         !self.records.is_empty()
     }
 
-    /// Conditions `model` on all increments and on all derivatives that were measured, `points` being new ones; trains it. Returns what it is
-    /// conditioned on.
+    /// Conditions `model` on all increments and all measured derivatives (`points` are new ones) and trains it. Returns the data
+    /// that the model is conditioned on.
     pub fn learn(
         &mut self,
         model: &mut dyn StatisticalModel,
@@ -107,16 +109,19 @@ impl Memory {
         let first = self.known == 0;
         if !first {
             let new = self.known..self.records.len();
-            let mut step = Step { change: f64::INFINITY, surprise: vec![0.0; self.dims.state] };
+            let mut step =
+                Step { change: f64::INFINITY, normalized_squared_error: vec![0.0; self.dims.state] };
             for _ in 0..FIRST_STEPS {
                 step = self.refine(model, new.clone());
-                if step.change < SAME_WAY {
+                if step.change < PATH_TOLERANCE {
                     break;
                 }
             }
-            for (caution, surprise) in self.caution.iter_mut().zip(&step.surprise) {
-                let square = 0.5 * (*caution * *caution + surprise);
-                *caution = square.clamp(1.0, MOST_CAUTION * MOST_CAUTION).sqrt();
+            for (variance_inflation, normalized_squared_error) in
+                self.variance_inflation.iter_mut().zip(&step.normalized_squared_error)
+            {
+                let square = 0.5 * (*variance_inflation * *variance_inflation + normalized_squared_error);
+                *variance_inflation = square.clamp(1.0, MAX_INFLATION * MAX_INFLATION).sqrt();
             }
         }
         self.known = self.records.len();
@@ -131,14 +136,15 @@ impl Memory {
             if first || round + 1 == rounds {
                 report = model.train(stream.child("round").index(round))?;
             }
-            if change < SAME_WAY {
+            if change < PATH_TOLERANCE {
                 break;
             }
         }
         Ok((data, report))
     }
 
-    /// One step of the paths `which` towards the model's: the largest change, the mean surprise.
+    /// Takes one refinement step of the trajectories `which` with the model. Returns the largest change and the mean normalised
+    /// error.
     fn refine(&mut self, model: &dyn StatisticalModel, which: std::ops::Range<usize>) -> Step {
         let (nx, paths) = (self.dims.state, &mut self.paths[which.clone()]);
         let mut points = Vec::new();
@@ -150,22 +156,22 @@ impl Memory {
         model.posterior(z, Query::MeanJacobian, &mut slopes);
         model.posterior(z, Query::MeanStd, &mut spread);
         let (count, mut first) = (paths.len().max(1) as f64, 0);
-        let mut whole = Step { change: 0.0, surprise: vec![0.0; nx] };
+        let mut whole = Step { change: 0.0, normalized_squared_error: vec![0.0; nx] };
         for (path, record) in paths.iter_mut().zip(&self.records[which]) {
-            let (std, caution) = (spread.std.value.as_slice(), &self.caution[..]);
-            let field = Field { mean: &slopes.mean, std, first, caution };
+            let (std, variance_inflation) = (spread.std.value.as_slice(), &self.variance_inflation[..]);
+            let field = Field { mean: &slopes.mean, std, first, variance_inflation };
             first += path.len();
             if let Some(step) = path.refine(record, &self.noise_std, field) {
                 whole.change = whole.change.max(step.change);
-                axpy(1.0 / count, &step.surprise, &mut whole.surprise);
+                axpy(1.0 / count, &step.normalized_squared_error, &mut whole.normalized_squared_error);
             }
         }
         whole
     }
 
-    /// Derivatives, then increments; all of those, if none could be trusted.
+    /// The data set: measured derivatives, then the usable increments, or all increments if none is usable.
     fn data(&self) -> Result<Measurements, MeasurementError> {
-        let some = self.paths.iter().flat_map(|path| &path.intervals).any(|interval| interval.trusted);
+        let some = self.paths.iter().flat_map(|path| &path.intervals).any(|interval| interval.usable);
         let mut data = self.points.clone();
         for (record, path) in self.records.iter().zip(&self.paths) {
             add_increments(record, path, &self.noise_std, !some, &mut data)?;
@@ -174,7 +180,7 @@ impl Memory {
     }
 }
 
-/// The increments of one run that can be trusted, or all.
+/// Adds the usable increments of one run to `data`, or all of them.
 fn add_increments(
     record: &Record,
     path: &Path,
@@ -183,10 +189,10 @@ fn add_increments(
     data: &mut Measurements,
 ) -> Result<(), MeasurementError> {
     let (nx, mut nodes) = (noise_std.len(), Vec::new());
-    // Standard deviations and width of the interval before.
+    // Standard deviations and width of the preceding interval.
     let mut before: Option<(Vec<f64>, f64)> = None;
     for (i, interval) in path.intervals.iter().enumerate() {
-        if !interval.trusted && !all {
+        if !interval.usable && !all {
             before = None;
             continue;
         }
@@ -195,10 +201,10 @@ fn add_increments(
         let width = interval.width;
         let (from, to) = (record.states.at(i), record.states.at(i + 1));
         let rate: Vec<f64> = from.iter().zip(to).map(|(a, b)| (b - a) / width).collect();
-        // x(0) is known.
+        // The initial state x(0) is known exactly.
         let ends = if i == 0 { 1.0 } else { 2.0 };
         let std: Vec<f64> = (0..nx)
-            .map(|j| (ends * (noise_std[j] / width).powi(2) + interval.doubt[j].powi(2)).sqrt())
+            .map(|j| (ends * (noise_std[j] / width).powi(2) + interval.path_std[j].powi(2)).sqrt())
             .collect();
         let correlation: Vec<f64> = before.as_ref().map_or(Vec::new(), |(last, last_width)| {
             let shared = |j: usize| -noise_std[j].powi(2) / (width * last_width);

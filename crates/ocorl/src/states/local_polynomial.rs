@@ -1,18 +1,18 @@
-//! Derivatives by local polynomials: a parabola by least squares through the nearest few samples.
+//! Derivative estimates by local polynomials: a parabola fitted by least squares to the nearest samples.
 //!
 //! ```text
 //! min Σ ((yᵢ − p(tᵢ))/σᵢ)²,   ẋ(t) ≈ p′(t),   var = (XᵀN⁻¹X)⁻¹₁₁ + (p′ − p̃′)²
 //! ```
 //!
-//! p̃ is the cubic through the same samples: what the two differ by is what a parabola may miss.
+//! p̃ is the cubic fitted to the same samples; its difference from the parabola estimates the bias.
 
 use crate::linalg::Cholesky;
 
-/// Samples that a polynomial is fitted to.
+/// Number of samples that a polynomial is fitted to.
 const NEAREST: usize = 5;
 
-/// A derivative and its standard deviation at `time`, from samples `y` at `times` (ascending) with standard deviations `noise_std`. None with
-/// fewer than two samples.
+/// Estimates the derivative at `time` and its standard deviation, from samples `y` at `times` (ascending) with standard deviations
+/// `noise_std`. `None` with fewer than two samples, or if the normal equations are singular.
 pub fn local_derivative(times: &[f64], y: &[f64], noise_std: &[f64], time: f64) -> Option<(f64, f64)> {
     let mut nearest: Vec<usize> = (0..times.len()).collect();
     nearest.sort_by(|&a, &b| (times[a] - time).abs().total_cmp(&(times[b] - time).abs()));
@@ -22,7 +22,7 @@ pub fn local_derivative(times: &[f64], y: &[f64], noise_std: &[f64], time: f64) 
     if !(width > 0.0) {
         return None;
     }
-    // Noise far below the samples' own size must not make the equations singular.
+    // A lower limit on the noise, relative to the samples, keeps the normal equations regular.
     let size = nearest.iter().map(|&i| y[i].abs()).fold(0.0, f64::max);
     let sample = |&i: &usize| Sample {
         t: (times[i] - time) / width,
@@ -32,9 +32,9 @@ pub fn local_derivative(times: &[f64], y: &[f64], noise_std: &[f64], time: f64) 
     let samples: Vec<Sample> = nearest.iter().map(sample).collect();
     let (slope, variance) = fit(&samples, degree)?;
     let next = if nearest.len() > degree + 1 { fit(&samples, degree + 1) } else { None };
-    // Without a sample to spare, the slope itself is in doubt.
-    let missed = next.map_or(slope, |(next, _)| slope - next);
-    Some((slope / width, (variance + missed * missed).sqrt() / width))
+    // Without a further sample the bias cannot be estimated; the slope itself is used.
+    let bias = next.map_or(slope, |(next, _)| slope - next);
+    Some((slope / width, (variance + bias * bias).sqrt() / width))
 }
 
 #[derive(Clone, Copy)]
@@ -44,12 +44,12 @@ struct Sample {
     std: f64,
 }
 
-/// p′(0) and its variance.
+/// Computes p′(0) and its variance. `None` if the normal equations are singular.
 fn fit(samples: &[Sample], degree: usize) -> Option<(f64, f64)> {
     let n = degree + 1;
     let powers =
         |t: f64| (0..n).scan(1.0, move |p, _| Some(std::mem::replace(p, *p * t))).collect::<Vec<f64>>();
-    // In units of the least noise.
+    // Weights are relative to the smallest noise.
     let unit = samples.iter().map(|s| s.std).fold(f64::INFINITY, f64::min);
     let (mut matrix, mut right, mut second) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
     for s in samples {
@@ -105,8 +105,8 @@ mod tests {
                 }
             }
             let share = |count: u32| f64::from(count) / f64::from(all);
-            // Nominal (0.683 and 0.95) where noise is what matters. Where it is not, the difference from the cubic is about what the parabola
-            // misses by, no more: half of the derivatives lie within it (0.514 at the least noise).
+            // Nominal (0.683 and 0.95) where noise is what matters. Where it is not, the difference from the cubic is about what
+            // the parabola misses by, no more: half of the derivatives lie within it (0.514 at the least noise).
             let least = if noise < 1e-2 { (0.45, 0.80) } else { (0.55, 0.85) };
             assert!((least.0..0.95).contains(&share(inside)), "{noise}: {}", share(inside));
             assert!((least.1..=1.0).contains(&share(inside_95)), "{noise}: {}", share(inside_95));

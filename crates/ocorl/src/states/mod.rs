@@ -1,20 +1,22 @@
-//! Learning from measured states alone: most rigs measure x, not ẋ.
+//! Learning the dynamics from measured states x instead of measured derivatives ẋ.
 //!
-//! | method | what the model is conditioned on |
+//! | method | data that the model is conditioned on |
 //! |---|---|
-//! | `increments` | averages of f along the way between two measured states, (x(t′) − x(t))/(t′ − t) = ⟨f⟩ + ε: exact but for the way itself |
-//! | `smoothing` | derivatives of a Gaussian process in time through the states of a run, with its own standard deviation as noise |
-//! | `local-polynomial` | derivatives of a parabola through the five nearest states, with its standard deviation as noise |
+//! | `increments` | averages of f along the trajectory between two measured states, (x(t′) − x(t))/(t′ − t) = ⟨f⟩ + ε; exact except for the unknown trajectory in between |
+//! | `smoothing` | derivatives of a Gaussian process in time fitted to the states of a run, with its posterior standard deviation as noise |
+//! | `local-polynomial` | derivatives of a parabola fitted to the five nearest states, with its standard deviation as noise |
 //!
-//! x(0) is known, and so are the controls, which are our own; between two measurements the state is not.
+//! The initial state x(0) and the commanded controls u(t) are known; between two measurements the state is estimated.
 //!
-//! | file | holds |
+//! | file | responsibility |
 //! |---|---|
-//! | `record` | what one run told |
-//! | `smoothing`, `local_polynomial` | derivatives from states |
-//! | `quadrature` | Gauss's rule, with integrals up to each node |
-//! | `path` | the way between measured states: smooth in time at first, then as the model would go |
-//! | `increments` | averages along the way; way and model in turn |
+//! | `record` | measured states and commanded controls of one run |
+//! | `smoothing`, `local_polynomial` | derivative estimates from states |
+//! | `quadrature` | Gauss–Legendre quadrature, with integrals up to each node |
+//! | `path` | estimate of the trajectory between measured states: first a smooth curve in time, then a Kalman smoother with the model |
+//! | `increments` | averages along the estimated trajectory; alternates between trajectory estimation and model training |
+//!
+//! Left out: partial observation (all states are measured) and delays.
 
 mod dense;
 mod increments;
@@ -24,7 +26,7 @@ mod quadrature;
 mod record;
 mod smoothing;
 
-pub use increments::Memory;
+pub use increments::StateDataset;
 pub use local_polynomial::local_derivative;
 pub use path::Path;
 pub use record::{Controls, Record};
@@ -34,11 +36,12 @@ use crate::linalg::Dims;
 use crate::measurements::{MeasurementError, Measurements};
 use serde::{Deserialize, Serialize};
 
-/// How f is learned from states.
+/// How f is learned from measured states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Method {
-    /// From averages along the way.
+    /// From averages of f along the trajectory between measured states.
     #[default]
     Increments,
     /// From derivatives of a Gaussian process in time.
@@ -47,21 +50,22 @@ pub enum Method {
     LocalPolynomial,
 }
 
-/// What is known of measured states, and what is made of them.
+/// Settings for learning from measured states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StateSettings {
-    /// How f is learned from them.
+    /// How f is learned from the states.
     pub method: Method,
-    /// Standard deviation of their noise, in units of `scale`.
+    /// Standard deviation of the measurement noise of the states, in units of `scale`.
     pub noise: f64,
-    /// A unit for each state, for instance how much it varies; empty: the state's own unit.
+    /// A scale for each state, for instance its typical variation; empty for the state's own unit.
     pub scale: Vec<f64>,
-    /// Whether angles come without whole turns; then they must turn by less than half a turn between two measurements.
+    /// Whether the sensor returns angles modulo 2π. They must then turn by less than π between two measurements.
     pub wrapped: bool,
-    /// How often the way between states and the model are found in turn, after each episode.
+    /// Number of alternations between trajectory estimation and model training after each episode.
     pub rounds: usize,
-    /// When to measure with `equidistant`: 0 by the clock, 1 by how far the plan moves in state and control, or something of both.
+    /// Spacing of `equidistant` measurements: 0 equal in time, 1 equal in the distance that the plan covers in state and control,
+    /// values between interpolate.
     pub motion: f64,
 }
 
@@ -79,13 +83,14 @@ impl Default for StateSettings {
 }
 
 impl StateSettings {
-    /// Standard deviation of the noise of each of `count` states, in its unit.
+    /// Standard deviation of the noise of each of `count` states, in the state's own unit.
     pub fn noise_std(&self, count: usize) -> Vec<f64> {
         (0..count).map(|j| self.noise * self.scale.get(j).copied().unwrap_or(1.0)).collect()
     }
 }
 
-/// Derivatives at the measured times of a run, each with the standard deviation of its estimate as noise.
+/// Estimates derivatives at the measured times of a run, each with the standard deviation of the estimate as its noise. Times
+/// without a finite estimate are left out.
 pub fn derivatives(
     record: &Record,
     noise_std: &[f64],

@@ -1,20 +1,22 @@
-//! The way between measured states.
+//! Estimation of the trajectory between measured states.
 //!
-//! First a smooth curve in time through them. Once there is a model of f, the way it would take: from each measured state to the next,
+//! The first estimate is a smooth curve in time through the states. With a model of f the trajectory is estimated from
 //!
 //! ```text
-//! ẋ = μ(x, u(t)) + e,   e ~ N(0, σ²) constant in between,   yᵢ = x(tᵢ) + εᵢ,   x(0) known
+//! ẋ = μ(x, u(t)) + e,   e ~ N(0, σ²) constant between measurements,   yᵢ = x(tᵢ) + εᵢ,   x(0) known
 //! ```
 //!
-//! e spreads over an interval what the model misses by at its end; where states are noisy they give way as far as the noise allows. Linearised
-//! about the present way, at the nodes of Gauss's rule in each interval (collocation of order 2Q),
+//! The model error e distributes over an interval what the model's prediction misses at its end; noisy states are corrected within
+//! their noise. Linearised about the present trajectory X̂, at the nodes of Gauss–Legendre quadrature in each interval (collocation
+//! of order 2Q),
 //!
 //! ```text
 //! X_q = x + Δ Σ_r a_qr (μ_r + J_r (X_r − X̂_r)) + c_q Δ e,   x⁺ = x + Δ Σ_r b_r (μ_r + J_r (X_r − X̂_r)) + Δ e
 //! ```
 //!
-//! x⁺ = F x + G e + d and the measured states make a Kalman smoother over the run: exact for the linearised problem, and one step of
-//! Gauss's and Newton's method for the other. O(M (Q dₓ)³) beside one batch of the model for all nodes.
+//! x⁺ = F x + G e + d and the measured states define a Kalman smoother over the run: exact for the linearised problem, and one
+//! Gauss–Newton step for the nonlinear one. O(M (Q dₓ)³) for M intervals, in addition to one batch evaluation of the model at all
+//! nodes.
 
 use super::dense::Matrix;
 use super::quadrature::Rule;
@@ -24,74 +26,76 @@ use crate::linalg::Linearization;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a model says at the nodes.
+/// The model's predictions at the nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
-    /// μ and its Jacobians.
+    /// The mean μ and its Jacobians.
     pub(super) mean: &'a Linearization,
-    /// σ at node i: dₓ numbers.
+    /// The standard deviations σ: dₓ numbers for each node.
     pub(super) std: &'a [f64],
-    /// Number of the path's first node among them.
+    /// Index of the path's first node in the batch.
     pub(super) first: usize,
-    /// By which factor σ is too small where the model has not looked, for each state.
-    pub(super) caution: &'a [f64],
+    /// For each state the factor by which σ underestimates model errors on new runs.
+    pub(super) variance_inflation: &'a [f64],
 }
 
-/// What a step did.
+/// The result of one refinement step.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// The largest change of a node as a part of the range of its state.
+    /// The largest change of a node, as a fraction of the range of its state.
     pub(super) change: f64,
-    /// Mean of (e/σ)² over the intervals, for each state: how far the model was off for what it said.
-    pub(super) surprise: Vec<f64>,
+    /// Mean of (e/σ)² over the intervals, for each state: the squared model error relative to the model's own variance.
+    pub(super) normalized_squared_error: Vec<f64>,
 }
 
-/// What lies between two measured states.
+/// The estimated trajectory between two measured states.
 #[derive(Clone, Debug)]
 pub(super) struct Interval {
     pub(super) rule: Arc<Rule>,
     pub(super) width: f64,
-    /// x at the nodes, one after the other.
+    /// States x at the nodes, one after the other.
     pub(super) states: Vec<f64>,
-    /// u at the nodes, of polynomials with the same integrals.
+    /// Controls u at the nodes, from polynomials with the same integrals.
     pub(super) controls: Vec<f64>,
-    /// Standard deviation of the average of f for each state, because the way itself is not known.
-    pub(super) doubt: Vec<f64>,
-    /// Whether the way is known well enough to learn from it.
-    pub(super) trusted: bool,
-    /// Whether an angle turns too far in it to ever be known well enough.
-    far: bool,
+    /// Standard deviation of the average of f that is due to the uncertain trajectory, for each state.
+    pub(super) path_std: Vec<f64>,
+    /// True if the trajectory is known well enough to learn from it.
+    pub(super) usable: bool,
+    /// True if an angle turns so far in this interval that its trajectory cannot be known well enough.
+    large_turn: bool,
 }
 
-/// The way of one run.
+/// The estimated trajectory of one run.
 #[derive(Clone, Debug)]
 pub struct Path {
     pub(super) intervals: Vec<Interval>,
-    /// Least and greatest x of the first way for each state: where to look for the truth.
+    /// The smallest and the largest value of each state in the first estimate, a reference for later ones.
     range: Vec<(f64, f64)>,
 }
 
-/// Nodes for the whole run, if it were one interval; shorter ones have their part of them and two more.
+/// Number of nodes of an interval that covers the whole horizon; shorter intervals have a proportional number plus two.
 const NODES: f64 = 30.0;
 
-/// Nodes of an interval at most.
+/// Largest number of nodes of an interval.
 const MOST_NODES: usize = 24;
 
-/// What a model misses by is never thought to be less than this part of the mean derivatives of the run.
-const LEAST_MISS: f64 = 1e-3;
+/// Lower limit of the model error e, as a fraction of the mean derivatives of the run.
+const MIN_MODEL_ERROR: f64 = 1e-3;
 
-/// A way that still moves by more than this part of the range of a state is not learned from.
-const RESTLESS: f64 = 0.1;
+/// A trajectory that still changes by more than this fraction of the range of a state is not used for learning.
+const MAX_CHANGE: f64 = 0.1;
 
-/// A way that leaves the range of the first one by more than this many times its width is not believed. Many: a curve in time does not see a
-/// push that is over before the next measurement.
+/// An estimate that leaves the range of the first one by more than this multiple of its width is rejected. The multiple is large,
+/// because a smooth curve in time misses a short impulse between two measurements.
 const FAR: f64 = 10.0;
 
-/// An angle that turns by more than this between two measurements: where it was in between, and so the average of its sine, is guessed.
+/// If an angle turns by more than this between two measurements, its values in between, and so the average of its sine, are
+/// unreliable.
 const FAR_TURN: f64 = std::f64::consts::FRAC_PI_2;
 
 impl Path {
-    /// A smooth curve in time for each state, `angles` among them. `horizon` is what [`NODES`] refers to.
+    /// Estimates a smooth curve in time for each state; `angles` are the indices of angles, `horizon` is the time that [`NODES`]
+    /// refers to.
     pub(super) fn through(record: &Record, noise_std: &[f64], angles: &[usize], horizon: f64) -> Self {
         let (nx, n) = (record.states.size(), record.times.len());
         let curves: Vec<Option<Smoother>> = (0..nx)
@@ -112,12 +116,12 @@ impl Path {
             )]
             let count = (2 + (NODES * width / horizon).ceil() as usize).min(MOST_NODES);
             let turn = |&a: &usize| (record.states.at(i + 1)[a] - record.states.at(i)[a]).abs();
-            let far = angles.iter().map(turn).any(|turn| turn > FAR_TURN);
+            let large_turn = angles.iter().map(turn).any(|turn| turn > FAR_TURN);
             let rule = rules.entry(count).or_insert_with(|| Arc::new(Rule::new(count))).clone();
             let mut states = Vec::with_capacity(count * nx);
             for c in &rule.nodes {
                 for (j, curve) in curves.iter().enumerate() {
-                    // Without a curve, a straight line.
+                    // Linear interpolation if the smoother could not be fitted.
                     let (a, b) = (record.states.at(i)[j], record.states.at(i + 1)[j]);
                     states.push(curve.as_ref().map_or(a + c * (b - a), |s| s.at(from + c * width).value));
                 }
@@ -126,7 +130,15 @@ impl Path {
                 record.controls.at(from + tau * width, &mut controls);
                 out.copy_from_slice(&controls);
             });
-            Interval { rule, width, states, controls, doubt: vec![0.0; nx], trusted: !far, far }
+            Interval {
+                rule,
+                width,
+                states,
+                controls,
+                path_std: vec![0.0; nx],
+                usable: !large_turn,
+                large_turn,
+            }
         };
         let intervals: Vec<Interval> = (0..n - 1).map(&mut interval).collect();
         let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); nx];
@@ -143,20 +155,20 @@ impl Path {
         self.intervals.iter().map(|i| i.rule.len()).sum()
     }
 
-    /// True if nothing was measured.
+    /// True if no state was measured.
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }
 
-    /// Adds z = (x, u) at all nodes to `out`.
+    /// Appends z = (x, u) at all nodes to `out`.
     pub(super) fn add_points(&self, nx: usize, out: &mut Vec<f64>) {
         for interval in &self.intervals {
             interval.add_points(nx, out);
         }
     }
 
-    /// One step towards the way that a model takes past the measured states. From where on it leads nowhere the way stays as it is, and is not
-    /// to be learned from; None if that is from the beginning.
+    /// Takes one step towards the most probable trajectory given the model and the measured states. From the first interval on in
+    /// which the estimate is rejected, the trajectory is kept and marked as not usable. `None` if that is the first interval.
     pub(super) fn refine(&mut self, record: &Record, noise_std: &[f64], field: Field<'_>) -> Option<Step> {
         let (mut count, mut step) = (self.intervals.len(), None);
         while count > 0 && step.is_none() {
@@ -166,12 +178,12 @@ impl Path {
             }
         }
         for interval in &mut self.intervals[count..] {
-            interval.trusted = false;
+            interval.usable = false;
         }
         step
     }
 
-    /// The first `count` intervals; if it leads nowhere, the number of the interval from which on it does.
+    /// Refines the first `count` intervals. Fails with the index of the first interval in which the estimate is rejected.
     fn step(
         &mut self,
         record: &Record,
@@ -180,7 +192,7 @@ impl Path {
         count: usize,
     ) -> Result<Step, usize> {
         let nx = noise_std.len();
-        let least = least_miss(record);
+        let least = min_model_error(record);
         let mut maps = Vec::with_capacity(count);
         let mut first = field.first;
         for (i, interval) in self.intervals[..count].iter().enumerate() {
@@ -194,23 +206,23 @@ impl Path {
         }
         let inside = |x: &[f64]| {
             x.iter().zip(&self.range).all(|(x, (low, high))| {
-                let far = FAR * (high - low);
-                *x >= low - far && *x <= high + far
+                let margin = FAR * (high - low);
+                *x >= low - margin && *x <= high + margin
             })
         };
         if let Some(bad) = fresh.iter().position(|x| !x.chunks_exact(nx).all(inside)) {
             return Err(bad);
         }
-        let mut surprise = vec![0.0; nx];
+        let mut normalized_squared_error = vec![0.0; nx];
         for (map, at) in maps.iter().zip(&states) {
-            for (j, sum) in surprise.iter_mut().enumerate() {
+            for (j, sum) in normalized_squared_error.iter_mut().enumerate() {
                 *sum +=
                     at.get(nx + j, 0).powi(2) / map.square[j].max(least[j] * least[j]) / maps.len() as f64;
             }
         }
         let mut change = 0.0_f64;
         for ((interval, fresh), map) in self.intervals.iter_mut().zip(fresh).zip(&maps) {
-            // What has just moved is not known better than by what it moved.
+            // The uncertainty of a node is at least its last change.
             let mut moved = vec![0.0; nx];
             for (k, (new, old)) in fresh.iter().zip(&interval.states).enumerate() {
                 let (low, high) = self.range[k % nx];
@@ -218,17 +230,17 @@ impl Path {
                 moved[k % nx] += interval.rule.weights[k / nx] * (new - old).powi(2);
             }
             let part = |(m, (low, high)): (&f64, &(f64, f64))| m.sqrt() / (high - low).max(f64::MIN_POSITIVE);
-            interval.trusted =
-                moved.iter().zip(&self.range).map(part).all(|part| part <= RESTLESS) && !interval.far;
+            interval.usable = moved.iter().zip(&self.range).map(part).all(|part| part <= MAX_CHANGE)
+                && !interval.large_turn;
             interval.states = fresh;
-            interval.doubt = map.doubt(&moved);
+            interval.path_std = map.path_std(&moved);
         }
-        Ok(Step { change, surprise })
+        Ok(Step { change, normalized_squared_error })
     }
 }
 
 impl Interval {
-    /// Adds z = (x, u) at its nodes to `out`.
+    /// Appends z = (x, u) at its nodes to `out`.
     pub(super) fn add_points(&self, nx: usize, out: &mut Vec<f64>) {
         let nu = self.controls.len() / self.rule.len();
         for q in 0..self.rule.len() {
@@ -238,30 +250,30 @@ impl Interval {
     }
 }
 
-/// Root mean square of the measured mean derivatives, of which a part is what a model may always miss by.
-fn least_miss(record: &Record) -> Vec<f64> {
+/// Lower limit of the model error for each state: a fraction of the root mean square of the measured mean derivatives.
+fn min_model_error(record: &Record) -> Vec<f64> {
     let (nx, n) = (record.states.size(), record.len());
     let rate = |i: usize, j: usize| {
         (record.states.at(i + 1)[j] - record.states.at(i)[j]) / (record.times[i + 1] - record.times[i])
     };
     let mean = |j: usize| ((0..n).map(|i| rate(i, j).powi(2)).sum::<f64>() / n as f64).sqrt();
-    (0..nx).map(|j| (LEAST_MISS * mean(j)).max(1e-12)).collect()
+    (0..nx).map(|j| (MIN_MODEL_ERROR * mean(j)).max(1e-12)).collect()
 }
 
-/// The linearised way through one interval: x⁺ and all X_q from (x, e).
+/// The linearised dynamics of one interval: x⁺ and all X_q as affine functions of (x, e).
 struct Map {
-    /// [F G]
+    /// The transition matrix [F G].
     transition: Matrix,
-    /// d
+    /// The offset d.
     offset: Matrix,
-    /// X from (x, e): Q dₓ × 2 dₓ
+    /// X as a function of (x, e): Q dₓ × 2 dₓ.
     nodes: Matrix,
     offsets: Matrix,
-    /// Variances of e.
-    miss: Vec<f64>,
-    /// Mean of σ² over the interval.
+    /// The variances of the model error e.
+    error_variance: Vec<f64>,
+    /// The mean of σ² over the interval.
     square: Vec<f64>,
-    /// Mean of ∂μ/∂x over the interval.
+    /// The mean of ∂μ/∂x over the interval.
     slope: Matrix,
     width: f64,
 }
@@ -272,7 +284,7 @@ impl Map {
         let count = rule.len();
         let dim = field.mean.jacobian.size() / nx;
         let slope = |r: usize, j: usize, k: usize| field.mean.jacobian.at(field.first + r)[j * dim + k];
-        // μ_r − J_r X̂_r
+        // The constant term μ_r − J_r X̂_r.
         let rest = |r: usize, j: usize| {
             let known: f64 = (0..nx).map(|k| slope(r, j, k) * interval.states[r * nx + k]).sum();
             field.mean.value.at(field.first + r)[j] - known
@@ -285,7 +297,7 @@ impl Map {
                 *right.at(row, j) = 1.0;
                 *right.at(row, nx + j) = rule.nodes[q] * width;
                 for r in 0..count {
-                    let a = width * rule.until[q * count + r];
+                    let a = width * rule.cumulative[q * count + r];
                     *right.at(row, 2 * nx) += a * rest(r, j);
                     for k in 0..nx {
                         *matrix.at(row, r * nx + k) -= a * slope(r, j, k);
@@ -311,7 +323,7 @@ impl Map {
         let std = |r: usize, j: usize| field.std[(field.first + r) * nx + j];
         let mean_square = |j: usize| (0..count).map(|r| rule.weights[r] * std(r, j).powi(2)).sum::<f64>();
         let square: Vec<f64> = (0..nx).map(mean_square).collect();
-        let believed = |j: usize| (field.caution[j].powi(2) * square[j]).max(least[j] * least[j]);
+        let variance = |j: usize| (field.variance_inflation[j].powi(2) * square[j]).max(least[j] * least[j]);
         let mut average = Matrix::zeros(nx, nx);
         for (j, k) in (0..nx).flat_map(|j| (0..nx).map(move |k| (j, k))) {
             *average.at(j, k) = (0..count).map(|r| rule.weights[r] * slope(r, j, k)).sum();
@@ -321,50 +333,50 @@ impl Map {
             offset: end.block(0..nx, 2 * nx..2 * nx + 1),
             nodes: solved.block(0..count * nx, 0..2 * nx),
             offsets: solved.block(0..count * nx, 2 * nx..2 * nx + 1),
-            miss: (0..nx).map(believed).collect(),
+            error_variance: (0..nx).map(variance).collect(),
             square,
             slope: average,
             width,
         })
     }
 
-    /// Standard deviation of the average of f because e is not quite constant, so that the way bulges by Δ/[`BULGE`] times it, and because
-    /// nodes have `moved` (mean squares).
-    fn doubt(&self, moved: &[f64]) -> Vec<f64> {
+    /// Standard deviation of the average of f because e is not exactly constant, which displaces the trajectory by Δ/[`DEVIATION`]
+    /// times e, and because nodes have `moved` in the last step (mean squares).
+    fn path_std(&self, moved: &[f64]) -> Vec<f64> {
         let nx = moved.len();
-        let off = |k: usize| self.miss[k] * (self.width / BULGE).powi(2) + moved[k];
+        let off = |k: usize| self.error_variance[k] * (self.width / DEVIATION).powi(2) + moved[k];
         (0..nx).map(|j| (0..nx).map(|k| self.slope.get(j, k).powi(2) * off(k)).sum::<f64>().sqrt()).collect()
     }
 }
 
-/// Δ/BULGE times σ is how far the way may be off on average between two states that are known.
-const BULGE: f64 = 8.0;
+/// The trajectory between two known states deviates by Δ/`DEVIATION` times σ on average.
+const DEVIATION: f64 = 8.0;
 
-/// (x, e) at the beginning of each interval, given all measured states: a Kalman filter forwards, Rauch's, Tung's and Striebel's smoother
-/// backwards [Rau65].
+/// Estimates (x, e) at the beginning of each interval given all measured states: a Kalman filter forwards, the Rauch–Tung–Striebel
+/// smoother backwards [Rau65]. `None` if a covariance is singular.
 fn smooth(record: &Record, noise_std: &[f64], maps: &[Map]) -> Option<Vec<Matrix>> {
     let nx = noise_std.len();
     let noise: Vec<f64> = noise_std.iter().map(|s| s * s).collect();
     let mut mean = Matrix::column(record.states.at(0).to_vec());
     let mut covariance = Matrix::zeros(nx, nx);
-    // (x, e) before the end of the interval is seen, its covariance with x⁺, and x⁺ as predicted.
+    // For each interval: (x, e) before its end is measured, the covariance with x⁺, the covariance of x⁺, and the predicted x⁺.
     let mut steps = Vec::with_capacity(maps.len());
     for (i, map) in maps.iter().enumerate() {
-        let joint = Matrix::column(mean.numbers.iter().copied().chain(vec![0.0; nx]).collect());
+        let stacked = Matrix::column(mean.numbers.iter().copied().chain(vec![0.0; nx]).collect());
         let mut spread = Matrix::zeros(2 * nx, 2 * nx);
         for j in 0..nx {
             for k in 0..nx {
                 *spread.at(j, k) = covariance.get(j, k);
             }
-            *spread.at(nx + j, nx + j) = map.miss[j];
+            *spread.at(nx + j, nx + j) = map.error_variance[j];
         }
-        let predicted = map.transition.times(&joint).plus(1.0, &map.offset);
+        let predicted = map.transition.times(&stacked).plus(1.0, &map.offset);
         let across = spread.times(&map.transition.transposed());
         let ahead = map.transition.times(&across);
-        // K = P (P + R)⁻¹, both symmetric.
+        // The Kalman gain K = P (P + R)⁻¹, both symmetric.
         let gain = ahead.clone().plus(1.0, &Matrix::diagonal(&noise)).solve(ahead.clone())?.transposed();
-        let seen = Matrix::column(record.states.at(i + 1).to_vec()).plus(-1.0, &predicted);
-        mean = predicted.clone().plus(1.0, &gain.times(&seen));
+        let innovation = Matrix::column(record.states.at(i + 1).to_vec()).plus(-1.0, &predicted);
+        mean = predicted.clone().plus(1.0, &gain.times(&innovation));
         covariance = ahead.clone().plus(-1.0, &gain.times(&ahead));
         for j in 0..nx {
             for k in 0..j {
@@ -372,15 +384,15 @@ fn smooth(record: &Record, noise_std: &[f64], maps: &[Map]) -> Option<Vec<Matrix
                 (*covariance.at(j, k), *covariance.at(k, j)) = (both, both);
             }
         }
-        steps.push((joint, across, ahead, predicted));
+        steps.push((stacked, across, ahead, predicted));
     }
     let mut after = mean;
     let mut out = Vec::with_capacity(maps.len());
-    for (joint, across, ahead, predicted) in steps.into_iter().rev() {
+    for (stacked, across, ahead, predicted) in steps.into_iter().rev() {
         let correction = ahead.solve(after.plus(-1.0, &predicted))?;
-        let joint = joint.plus(1.0, &across.times(&correction));
-        after = joint.block(0..nx, 0..1);
-        out.push(joint);
+        let stacked = stacked.plus(1.0, &across.times(&correction));
+        after = stacked.block(0..nx, 0..1);
+        out.push(stacked);
     }
     out.reverse();
     Some(out)
@@ -393,7 +405,7 @@ mod tests {
     use crate::random::Stream;
     use crate::states::Controls;
 
-    /// x″ = −sin x + u with u = cos t / 2, by small steps of order 4.
+    /// Simulates x″ = −sin x + u with u = cos t / 2, by small steps of order 4.
     fn swing(until: f64) -> [f64; 2] {
         let f = |t: f64, x: [f64; 2]| [x[1], -x[0].sin() + 0.5 * t.cos()];
         let (steps, mut x) = (2000, [1.0, 0.0]);
@@ -426,7 +438,7 @@ mod tests {
         Record { times, states, controls: Controls::new(fine, Blocks::from_vec(values, 1)) }
     }
 
-    /// Steps with the true f; the largest changes, and the root mean square of what nodes are off by at last.
+    /// Refines with the true f. Returns the largest changes and the root mean square errors of the nodes.
     fn refined(noise: f64, steps: usize) -> (Vec<f64>, f64, f64) {
         let (record, noise_std) = (record(noise), [noise; 2]);
         let mut path = Path::through(&record, &noise_std, &[], 10.0);
@@ -453,18 +465,18 @@ mod tests {
                 mean.jacobian.at_mut(i).copy_from_slice(&[0.0, 1.0, 0.0, -z[0].cos(), 0.0, 1.0]);
             }
             let std = vec![1e-3; 2 * path.len()];
-            let field = Field { mean: &mean, std: &std, first: 0, caution: &[1.0; 2] };
+            let field = Field { mean: &mean, std: &std, first: 0, variance_inflation: &[1.0; 2] };
             changes.push(path.refine(&record, &noise_std, field).unwrap().change);
         }
         (changes, before, off(&path))
     }
 
     #[test]
-    fn with_the_true_f_the_way_is_the_true_one() {
+    fn with_the_true_dynamics_the_true_trajectory_is_recovered() {
         let (changes, before, after) = refined(1e-6, 5);
         assert!(before > 1e-3, "a curve in time is off by {before}");
         assert!(changes[4] < 1e-6 && changes[1] < 0.2 * changes[0], "{changes:?}");
-        // What is left is that of five nodes in an interval of a second: 2e-5.
+        // The remaining error is that of five nodes in an interval of one second: 2e-5.
         assert!(after < 1e-4 && after < 0.1 * before, "{after}");
     }
 

@@ -1,24 +1,24 @@
-//! Gauss's quadrature on [0, 1] and what belongs to it: integrals up to each node, and projections onto polynomials.
+//! Gauss–Legendre quadrature on [0, 1], with integrals up to each node and projections onto polynomials.
 //!
 //! ```text
 //! ∫₀¹ g dτ ≈ Σ b_r g(c_r),   ∫₀^{c_q} g dτ ≈ Σ a_qr g(c_r),   ḡ(c_q) = Σ_k (2k + 1) P_k(c_q) ∫₀¹ P_k g dτ,  k < Q
 //! ```
 //!
-//! with the shifted Legendre polynomials P_k. Of a polynomial of degree below Q all three are exact. ḡ has the integral of g whatever g is:
-//! a control that jumps between two nodes is not missed.
+//! P_k are the shifted Legendre polynomials. All three are exact for polynomials of degree below Q. The projection ḡ has the same
+//! integral as g for every g, so that a control that jumps between two nodes is represented correctly on average.
 
-/// A rule of Q nodes.
+/// A quadrature rule with Q nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
-    /// c_q, ascending.
+    /// The nodes c_q, ascending.
     pub(super) nodes: Vec<f64>,
-    /// b_q
+    /// The weights b_q.
     pub(super) weights: Vec<f64>,
-    /// a_qr, row after row.
-    pub(super) until: Vec<f64>,
+    /// The weights a_qr of integrals from 0 to c_q, row-major.
+    pub(super) cumulative: Vec<f64>,
 }
 
-/// P_0(τ), …, P_n(τ) of the shifted Legendre polynomials.
+/// The shifted Legendre polynomials P_0(τ), …, P_n(τ).
 fn legendre(n: usize, tau: f64) -> Vec<f64> {
     let x = 2.0 * tau - 1.0;
     let mut p = vec![1.0, x];
@@ -31,7 +31,7 @@ fn legendre(n: usize, tau: f64) -> Vec<f64> {
 }
 
 impl Rule {
-    /// Gauss's rule with `count` nodes: zeros of P_Q by Newton's method.
+    /// The Gauss–Legendre rule with `count` nodes, the zeros of P_Q by Newton's method.
     pub(super) fn new(count: usize) -> Self {
         let n = count.max(1);
         let (mut nodes, mut weights) = (Vec::with_capacity(n), Vec::with_capacity(n));
@@ -59,21 +59,22 @@ impl Rule {
         let entry = |q: usize, r: usize| {
             weights[r] * (0..n).map(|k| (2 * k + 1) as f64 * at[r][k] * integral(q, k)).sum::<f64>()
         };
-        let until = (0..n * n).map(|e| entry(e / n, e % n)).collect();
-        Rule { nodes, weights, until }
+        let cumulative = (0..n * n).map(|e| entry(e / n, e % n)).collect();
+        Rule { nodes, weights, cumulative }
     }
 
-    /// Q
+    /// Number of nodes Q.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// ḡ at all nodes, `size` numbers each; `g` writes its values at a τ.
+    /// Computes the projection ḡ at all nodes, `size` numbers each; `g` writes its values at a τ. Integrates with 32 Q evaluations
+    /// of g.
     pub(super) fn project(&self, size: usize, mut g: impl FnMut(f64, &mut [f64])) -> Vec<f64> {
         let n = self.len();
         let cells = CELLS * n;
         let (mut moments, mut value) = (vec![0.0; n * size], vec![0.0; size]);
-        // Two nodes of Gauss's rule in each of many cells: P_k g is a polynomial where g is.
+        // Two-point Gauss quadrature in each of many cells, in which P_k g is smooth unless g jumps there.
         let offset = 0.5 / 3_f64.sqrt();
         for cell in 0..cells {
             for side in [-1.0, 1.0] {
@@ -98,7 +99,7 @@ impl Rule {
     }
 }
 
-/// Cells for each node in which a projected function is looked at.
+/// Number of cells per node in which a projected function is integrated.
 const CELLS: usize = 16;
 
 #[cfg(test)]
@@ -119,7 +120,7 @@ mod tests {
             }
             for q in 0..n {
                 let power = i32::try_from(n - 1).unwrap();
-                let row = &rule.until[q * n..(q + 1) * n];
+                let row = &rule.cumulative[q * n..(q + 1) * n];
                 let sum: f64 = row.iter().zip(&rule.nodes).map(|(a, c)| a * c.powi(power)).sum();
                 let exact = rule.nodes[q].powi(power + 1) / f64::from(power + 1);
                 assert!((sum - exact).abs() < 1e-12, "{n} nodes: {sum} and {exact}");
@@ -127,7 +128,7 @@ mod tests {
             let power = i32::try_from(n - 1).unwrap().min(3);
             let same = rule.project(1, |tau, out| out[0] = tau.powi(power));
             for (c, value) in rule.nodes.iter().zip(same) {
-                // Moments are sums over cells, with polynomials of degree n − 1 in them: of degree 23 they are good to 1e-5.
+                // Moments are sums over cells of polynomials of degree n − 1; at degree 23 they are accurate to 1e-5.
                 assert!((value - c.powi(power)).abs() < 2e-5, "{n} nodes: {value} at {c}");
             }
         }

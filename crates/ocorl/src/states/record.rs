@@ -1,9 +1,9 @@
-//! What one run told: states at some times, and the controls that were commanded in between.
+//! The record of one run: states measured at some times, and the commanded controls.
 
 use crate::linalg::Blocks;
-use crate::plant::{Executed, Reading};
+use crate::plant::{Reading, RolloutResult};
 
-/// u(t) of a run, on straight lines between the moments at which it is known.
+/// The commanded control u(t) of a run, linearly interpolated between known values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Controls {
     times: Vec<f64>,
@@ -11,7 +11,7 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Known at these times, ascending.
+    /// Takes the values of the control at ascending times.
     pub fn new(times: Vec<f64>, values: Blocks) -> Self {
         assert_eq!(times.len(), values.len(), "{} controls at {} times", values.len(), times.len());
         Controls { times, values }
@@ -22,7 +22,7 @@ impl Controls {
         self.values.size()
     }
 
-    /// u(t); before the first and after the last moment as there.
+    /// Evaluates u(t); constant before the first and after the last known time.
     pub fn at(&self, time: f64, out: &mut [f64]) {
         let next = self.times.partition_point(|&t| t <= time);
         if self.times.is_empty() {
@@ -40,24 +40,25 @@ impl Controls {
     }
 }
 
-/// States measured in one run. The first is x(0), which is known.
+/// The states measured in one run. The first is the known initial state x(0).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// 0 = t₀ < t₁ < …
+    /// The times 0 = t₀ < t₁ < ….
     pub times: Vec<f64>,
-    /// x(tᵢ), measured with noise but for the first; angles are not wrapped.
+    /// The states x(tᵢ); all but the first are noisy. Angles are continuous (not wrapped).
     pub states: Blocks,
-    /// u(t)
+    /// The control u(t).
     pub controls: Controls,
 }
 
-/// Measured times closer than this part of the run are one: what lies between them cannot be told from noise.
+/// Measurements closer in time than this fraction of the run are merged, because their difference is dominated by noise.
 const SAME_TIME: f64 = 1e-9;
 
 impl Record {
-    /// From the readings of a run that began at `initial_state`. Controls are taken from its trajectory (never its states), or, where a
-    /// plant knows none, from the readings. None if no state was measured. What is not finite is left out.
-    pub fn of(initial_state: &[f64], executed: &Executed) -> Option<Self> {
+    /// Builds the record from the readings of a run that began at `initial_state`. Controls are taken from the executed trajectory
+    /// (its states are never used) or, if the plant does not report one, from the readings. Readings that are not finite are left
+    /// out. `None` if no state was measured.
+    pub fn of(initial_state: &[f64], executed: &RolloutResult) -> Option<Self> {
         let usable = |r: &&Reading| {
             let finite = r.state.iter().chain(&r.control).chain([&r.time]).all(|v| v.is_finite());
             r.derivative.is_none() && finite && r.state.len() == initial_state.len()
@@ -88,18 +89,18 @@ impl Record {
         (record.times.len() > 1).then_some(record)
     }
 
-    /// Number of measured states, x(0) not counted.
+    /// Number of measured states, not counting x(0).
     pub fn len(&self) -> usize {
         self.times.len() - 1
     }
 
-    /// True if nothing was measured.
+    /// True if no state was measured.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds whole turns to angles that a sensor gave without them, so that each is nearest to the one before it: right if the system turns by
-    /// less than half a turn between two measurements.
+    /// Unwraps angles: adds multiples of 2π so that each value is nearest to the preceding one. Correct if the angle turns by less
+    /// than π between two measurements.
     pub fn unwrap_angles(&mut self, angles: &[usize]) {
         for i in 1..self.times.len() {
             for &a in angles {

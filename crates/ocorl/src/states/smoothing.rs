@@ -1,16 +1,16 @@
-//! A Gaussian process in time for each state: x(t) and ẋ(t) with their standard deviations, from irregular, noisy samples.
+//! Gaussian process regression of each state over time: x(t) and ẋ(t) with standard deviations, from irregular, noisy samples.
 //!
 //! ```text
 //! x ~ GP(m, k),   yᵢ = x(tᵢ) + εᵢ
 //! E ẋ(t) = ∂k(t)ᵀ (K + N)⁻¹ (y − m),   var ẋ(t) = ∂∂′k(0) − ∂k(t)ᵀ (K + N)⁻¹ ∂k(t)
 //! ```
 //!
-//! m is the average. The kernel is an RBF or a Matérn 5/2 with variance and lengthscale of its own, whichever has the greater likelihood;
-//! the noise is stated.
+//! m is the average of the samples. The kernel is a squared exponential or a Matérn 5/2, whichever has the larger marginal
+//! likelihood; its variance and lengthscale are fitted, the noise is given. O(n³) for each evaluation of the likelihood.
 
 use crate::linalg::Cholesky;
 
-/// k(r) = s² g(r/ℓ).
+/// The shape g of the kernel k(r) = s² g(r/ℓ).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     Rbf,
@@ -18,7 +18,7 @@ enum Form {
 }
 
 impl Form {
-    /// g, g′ and g″ at a scaled distance that has a sign.
+    /// g, g′ and g″ at a signed scaled distance.
     fn values(self, r: f64) -> [f64; 3] {
         match self {
             Form::Rbf => {
@@ -35,7 +35,7 @@ impl Form {
     }
 }
 
-/// One state as a function of time.
+/// The fitted process of one state as a function of time.
 #[derive(Clone, Debug)]
 pub struct Smoother {
     times: Vec<f64>,
@@ -47,24 +47,25 @@ pub struct Smoother {
     weights: Vec<f64>,
 }
 
-/// x(t) and ẋ(t) with standard deviations.
+/// Estimates of x(t) and ẋ(t) with standard deviations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Smoothed {
-    /// E x
+    /// The posterior mean of x.
     pub value: f64,
-    /// Its standard deviation.
+    /// The posterior standard deviation of x.
     pub value_std: f64,
-    /// E ẋ
+    /// The posterior mean of ẋ.
     pub derivative: f64,
-    /// Its standard deviation.
+    /// The posterior standard deviation of ẋ.
     pub derivative_std: f64,
 }
 
-/// Noise variances below this part of the signal's are raised to it.
+/// Noise variances below this fraction of the signal variance are raised to it.
 const LEAST_NOISE: f64 = 1e-10;
 
 impl Smoother {
-    /// Fits to samples `y` at `times` with standard deviations `noise_std`. None if there are fewer than two, or nothing can be made of them.
+    /// Fits the process to samples `y` at `times` with standard deviations `noise_std`. `None` with fewer than two samples, if a
+    /// sample is not finite, or if no kernel can be factorised.
     pub fn fit(times: &[f64], y: &[f64], noise_std: &[f64]) -> Option<Self> {
         let n = y.len();
         if n < 2 || times.iter().chain(y).any(|v| !v.is_finite()) {
@@ -81,7 +82,7 @@ impl Smoother {
             let value = |p: [f64; 2]| {
                 data.posterior(form, p[0].exp(), p[1].exp()).map(|(l, ..)| l + prior(p, spread, length))
             };
-            if let Some((at, p)) = climb(value, spread, length)
+            if let Some((at, p)) = maximize(value, spread, length)
                 && best.is_none_or(|b| at > b.0)
             {
                 best = Some((at, form, p));
@@ -93,7 +94,7 @@ impl Smoother {
         Some(Smoother { times: times.to_vec(), form, mean, variance, length, factor, weights })
     }
 
-    /// At a time.
+    /// Evaluates the posterior at a time.
     pub fn at(&self, time: f64) -> Smoothed {
         let each = self.times.iter().map(|t| self.form.values((time - t) / self.length));
         let (mut k, mut slope) = (Vec::new(), Vec::new());
@@ -120,7 +121,7 @@ struct Data<'a> {
 }
 
 impl Data<'_> {
-    /// ln p(y), the factor of K + N and (K + N)⁻¹ (y − m).
+    /// Computes ln p(y) up to a constant, the Cholesky factor of K + N, and (K + N)⁻¹ (y − m).
     fn posterior(&self, form: Form, variance: f64, length: f64) -> Option<(f64, Cholesky, Vec<f64>)> {
         let n = self.y.len();
         let mut matrix = vec![0.0; n * n];
@@ -140,15 +141,17 @@ impl Data<'_> {
     }
 }
 
-/// A weak prior: the variance is that of the data give or take a factor of 100, the lengthscale a fifth of the run give or take one of 5.
+/// The log density of a weak prior: the variance is centred at that of the data with a factor of 100 as one standard deviation, the
+/// lengthscale at a fifth of the run with a factor of 5.
 fn prior([variance, length]: [f64; 2], spread: f64, whole: f64) -> f64 {
     let v = (variance - spread.ln()) / 100_f64.ln();
     let l = (length - (0.2 * whole).ln()) / 5_f64.ln();
     -0.5 * (v * v + l * l)
 }
 
-/// The greatest value over ln variance and ln lengthscale: a grid, then ever smaller steps from its best point.
-fn climb(value: impl Fn([f64; 2]) -> Option<f64>, spread: f64, length: f64) -> Option<(f64, [f64; 2])> {
+/// Maximises `value` over ln variance and ln lengthscale: a grid search, then a pattern search with decreasing steps from its best
+/// point.
+fn maximize(value: impl Fn([f64; 2]) -> Option<f64>, spread: f64, length: f64) -> Option<(f64, [f64; 2])> {
     let mut best: Option<(f64, [f64; 2])> = None;
     let consider = |p: [f64; 2], best: &mut Option<(f64, [f64; 2])>| {
         if let Some(at) = value(p)
@@ -203,7 +206,7 @@ mod tests {
             let (mut inside, mut inside_95, mut all) = (0, 0, 0);
             for seed in 0..40 {
                 let mut rng = Stream::root(seed).rng();
-                // Irregular times, a phase of its own each.
+                // Irregular times and a different phase for each run.
                 let phase = rng.uniform(0.0, 6.0);
                 let mut times: Vec<f64> = (0..25).map(|_| rng.uniform(0.0, 10.0)).collect();
                 times.sort_by(f64::total_cmp);
@@ -218,7 +221,7 @@ mod tests {
                 }
             }
             let share = |count: u32| f64::from(count) / f64::from(all);
-            // Nominal: 0.683 and 0.95. Points of a run are correlated: 40 runs tell a share to a few hundredths.
+            // Nominal coverages are 0.683 and 0.95. Samples of a run are correlated: 40 runs determine a share to a few hundredths.
             assert!((0.60..0.85).contains(&share(inside)), "{noise}: {}", share(inside));
             assert!((0.90..=1.0).contains(&share(inside_95)), "{noise}: {}", share(inside_95));
         }

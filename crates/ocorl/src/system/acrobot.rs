@@ -18,21 +18,21 @@
 //! - g is 0.2 m/s², not 9.81.
 
 use super::{
-    Benchmark, Bounds, ExactJacobian, HeldReference, PaperSettings, Parameter, QuadraticCost, Quantity, Task,
-    VectorField,
+    Benchmark, Bounds, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, QuadraticCost,
+    Quantity, Task, VectorField,
 };
 use crate::real::Real;
 use std::f64::consts::PI;
 use std::sync::Arc;
 
-/// Two equal rods, the second one driven.
+/// Two equal rods; an external torque acts on the second one.
 #[derive(Clone, Debug)]
 pub struct Acrobot {
-    /// m of each rod in kg.
+    /// Mass m of each rod in kg.
     pub mass: f64,
-    /// l of each rod in m.
+    /// Length l of each rod in m.
     pub length: f64,
-    /// g in m/s².
+    /// Gravitational acceleration g in m/s².
     pub gravity: f64,
 }
 
@@ -55,10 +55,26 @@ impl VectorField<4, 1> for Acrobot {
     }
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "acrobot".into(),
-        aliases: &[],
+/// Catalogue entry of the acrobot.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "acrobot",
+    aliases: &[],
+    system,
+    paper: PaperSettings {
+        episodes: 30,
+        measurements: 10,
+        tracking_horizon: 5.0,
+        tracking_period: 0.02,
+        tracking_nodes: 100,
+        planner_nodes: 1000,
+        held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
+    },
+    published: None,
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Acrobot".into(),
         summary: "swing up two linked rods with a torque on the second one".into(),
         parameters: Parameter::list([("mass", "kg", 1.0), ("length", "m", 1.0), ("gravity", "m/s²", 0.2)]),
@@ -82,20 +98,12 @@ pub(super) fn benchmark() -> Benchmark {
             control_bounds: Bounds::none(1),
             state_bounds: Bounds::symmetric([100.0; 4]),
             safe_control: vec![0.0],
+            rate_limit: None,
             noise_std: vec![0.01; 4],
         },
         first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
         prior: None,
-        settings: PaperSettings {
-            episodes: 30,
-            measurements: 10,
-            tracking_horizon: 5.0,
-            tracking_period: 0.02,
-            tracking_nodes: 100,
-            planner_nodes: 1000,
-            held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
-        },
-        published: None,
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -107,20 +115,20 @@ mod tests {
     #[test]
     fn right_hand_side_at_the_specified_point() {
         let expected = [-0.035_131_448_468, 1.246_246_119_82, -0.078_160_854_135_8, 0.749_105_591_376];
-        assert_derivative(&benchmark(), &[0.3, -0.2, 0.5, 0.4], &[0.7], &expected, 3e-12);
+        assert_derivative(&system(), &[0.3, -0.2, 0.5, 0.4], &[0.7], &expected, 3e-12);
     }
 
     #[test]
     fn rests_hanging_and_upright() {
-        assert_equilibrium(&benchmark(), &[0.0; 4], &[0.0]);
-        assert_equilibrium(&benchmark(), &[PI, PI, 0.0, 0.0], &[0.0]);
+        assert_equilibrium(&system(), &[0.0; 4], &[0.0]);
+        assert_equilibrium(&system(), &[PI, PI, 0.0, 0.0], &[0.0]);
     }
 
     #[test]
     fn conserves_its_energy_without_torque() {
         // H = K − (3/2) m g l (cos θ₁ + cos θ₂), K = q (p₁² − 3c p₁ p₂ + 4p₂²) / E, with m = l = 1
         let (q, weight) = (6.0, 0.3);
-        assert_conserved(&benchmark(), &[0.0], |[theta1, theta2, p1, p2]: [f64; 4]| {
+        assert_conserved(&system(), &[0.0], |[theta1, theta2, p1, p2]: [f64; 4]| {
             let (s, c) = (theta1 - theta2).sin_cos();
             let e = 16.0 - 9.0 * c * c;
             let kinetic = q * (p1 * p1 - 3.0 * c * p1 * p2 + 4.0 * p2 * p2) / e;

@@ -9,27 +9,27 @@
 //!
 //! - g is 0.2 m/s², not 9.81. The paper prints none of the constants; those of the reference program, used
 //!   here, reproduce Table 1.
-//! - The paper knows only the integral of the running cost; the reference adds |x(T)|² when it plans, and
+//! - The paper has only the integral of the running cost; the reference adds |x(T)|² when it plans, and
 //!   that and the square of the last control when it reports.
 
 use super::{
-    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, PaperSettings, Parameter, Published,
+    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, Published,
     QuadraticCost, Quantity, Task, VectorField,
 };
 use crate::real::Real;
 use std::f64::consts::PI;
 use std::sync::Arc;
 
-/// A bob on a massless pole, hinged to a cart without friction.
+/// A point mass on a massless pole, hinged to a cart without friction.
 #[derive(Clone, Debug)]
 pub struct CartPole {
-    /// l in m.
+    /// Length l of the pole in m.
     pub pole_length: f64,
-    /// M in kg.
+    /// Mass M of the cart in kg.
     pub cart_mass: f64,
-    /// m in kg.
+    /// Mass m at the end of the pole in kg.
     pub pole_mass: f64,
-    /// g in m/s².
+    /// Gravitational acceleration g in m/s².
     pub gravity: f64,
 }
 
@@ -45,10 +45,33 @@ impl VectorField<4, 1> for CartPole {
     }
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "cart-pole".into(),
-        aliases: &["cartpole"],
+/// Catalogue entry of the cart pole.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "cart-pole",
+    aliases: &["cartpole"],
+    system,
+    paper: PaperSettings {
+        episodes: 40,
+        measurements: 10,
+        tracking_horizon: 5.0,
+        tracking_period: 0.02,
+        tracking_nodes: 100,
+        planner_nodes: 1000,
+        held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 1.0 },
+    },
+    published: Some(Published {
+        scale: 1.0,
+        continuous: 17.49,
+        held: 19.96,
+        max_kernel_distance: Cell { mean: 17.52, std: 0.04 },
+        max_determinant: Cell { mean: 17.53, std: 0.04 },
+        equidistant: Cell { mean: 17.63, std: 0.05 },
+    }),
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Cart pole".into(),
         summary: "swing a pole up by pushing its cart and balance it".into(),
         parameters: Parameter::list([
@@ -80,27 +103,12 @@ pub(super) fn benchmark() -> Benchmark {
             control_bounds: Bounds::none(1),
             state_bounds: Bounds::symmetric([100.0; 4]),
             safe_control: vec![0.0],
+            rate_limit: None,
             noise_std: vec![0.01; 4],
         },
         first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
         prior: None,
-        settings: PaperSettings {
-            episodes: 40,
-            measurements: 10,
-            tracking_horizon: 5.0,
-            tracking_period: 0.02,
-            tracking_nodes: 100,
-            planner_nodes: 1000,
-            held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 1.0 },
-        },
-        published: Some(Published {
-            scale: 1.0,
-            continuous: 17.49,
-            held: 19.96,
-            max_kernel_distance: Cell { mean: 17.52, std: 0.04 },
-            max_determinant: Cell { mean: 17.53, std: 0.04 },
-            equidistant: Cell { mean: 17.63, std: 0.05 },
-        }),
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -112,20 +120,20 @@ mod tests {
     #[test]
     fn right_hand_side_at_the_specified_point() {
         let expected = [-0.2, 1.445_995_792_55, 0.4, 0.694_931_955_913];
-        assert_derivative(&benchmark(), &[0.3, -0.2, 0.5, 0.4], &[0.7], &expected, 3e-12);
+        assert_derivative(&system(), &[0.3, -0.2, 0.5, 0.4], &[0.7], &expected, 3e-12);
     }
 
     #[test]
     fn rests_upright_and_hanging() {
-        assert_equilibrium(&benchmark(), &[0.0; 4], &[0.0]);
-        assert_equilibrium(&benchmark(), &[PI, 0.0, 0.0, 0.0], &[0.0]);
+        assert_equilibrium(&system(), &[0.0; 4], &[0.0]);
+        assert_equilibrium(&system(), &[PI, 0.0, 0.0, 0.0], &[0.0]);
     }
 
     #[test]
     fn conserves_energy_and_momentum_without_force() {
         let (l, cart, m, g) = (0.5, 1.0, 0.5, 0.2);
         // H = (M + m) v²/2 − m l c v ω + m l² ω²/2 + m g l c
-        assert_conserved(&benchmark(), &[0.0], |[theta, omega, _, v]: [f64; 4]| {
+        assert_conserved(&system(), &[0.0], |[theta, omega, _, v]: [f64; 4]| {
             let (s, c) = theta.sin_cos();
             [
                 m * l * s * (v * omega - g),
@@ -135,13 +143,13 @@ mod tests {
             ]
         });
         // P = (M + m) v − m l c ω
-        assert_conserved(&benchmark(), &[0.0], |[theta, omega, _, _]: [f64; 4]| {
+        assert_conserved(&system(), &[0.0], |[theta, omega, _, _]: [f64; 4]| {
             [m * l * theta.sin() * omega, -m * l * theta.cos(), 0.0, cart + m]
         });
     }
 
     #[test]
     fn episode_zero_costs_what_the_reference_logged() {
-        assert_first_episode(&benchmark(), 356.4316, 2e-7);
+        assert_first_episode(&system(), 356.4316, 2e-7);
     }
 }

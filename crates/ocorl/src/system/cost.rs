@@ -1,4 +1,4 @@
-//! What a trajectory costs: J = ∫₀ᵀ c(t, x, u) dt + c_T(x(T)).
+//! Cost of a trajectory: J = ∫₀ᵀ c(t, x, u) dt + c_T(x(T)).
 
 use super::Dims;
 use crate::linalg::small::{Kernel, Shape, specialized};
@@ -6,27 +6,27 @@ use crate::linalg::{Points, Quadratization};
 
 /// A running cost c(t, x, u) and a terminal cost c_T(t, x).
 ///
-/// Time enters because following a reference is a cost too. A control at the single instant T costs nothing in
+/// The cost depends on time because tracking of a reference is a cost too. A control at the single instant T does not contribute in
 /// continuous time, so the terminal cost depends on the state alone.
 pub trait Cost: Send + Sync {
-    /// Dimensions of x and u.
+    /// Returns the dimensions of x and u.
     fn dims(&self) -> Dims;
 
-    /// c(tᵢ, zᵢ) into `out[i]`.
+    /// Writes c(tᵢ, zᵢ) into `out[i]`.
     fn running(&self, times: &[f64], z: Points<'_>, out: &mut [f64]);
 
-    /// c, its gradient and its Hessian at each (tᵢ, zᵢ); resizes `out`.
+    /// Computes c, its gradient and its Hessian at each (tᵢ, zᵢ); resizes `out`.
     fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut Quadratization);
 
-    /// c_T(t, x).
+    /// Returns the terminal cost c_T(t, x).
     fn terminal(&self, time: f64, state: &[f64]) -> f64;
 
-    /// c_T with its gradient and Hessian (dim(x) × dim(x), symmetric), both overwritten.
+    /// Computes the gradient and the Hessian (dim(x) × dim(x), symmetric) of c_T; both are overwritten.
     fn quadratize_terminal(&self, time: f64, state: &[f64], gradient: &mut [f64], hessian: &mut [f64])
     -> f64;
 }
 
-/// c = Σ qᵢ (xᵢ − x̂ᵢ)² + Σ rⱼ (uⱼ − ûⱼ)² (no factor ½) and c_T = Σ fᵢ (xᵢ − x̂ᵢ)².
+/// Quadratic cost c = Σ qᵢ (xᵢ − x̂ᵢ)² + Σ rⱼ (uⱼ − ûⱼ)² (no factor ½) and c_T = Σ fᵢ (xᵢ − x̂ᵢ)².
 ///
 /// ```
 /// use ocorl::system::{Cost, QuadraticCost};
@@ -36,16 +36,16 @@ pub trait Cost: Send + Sync {
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuadraticCost {
     states: usize,
-    /// (q, r)
+    /// Running weights (q, r).
     weights: Vec<f64>,
-    /// (x̂, û)
+    /// Target (x̂, û).
     target: Vec<f64>,
-    /// f
+    /// Terminal weights f.
     terminal: Vec<f64>,
 }
 
 impl QuadraticCost {
-    /// Weights q and r around the target zero, without a terminal cost.
+    /// Creates a cost with weights q and r around the target zero, without a terminal cost.
     pub fn new(state_weights: impl AsRef<[f64]>, control_weights: impl AsRef<[f64]>) -> Self {
         let (q, r) = (state_weights.as_ref(), control_weights.as_ref());
         QuadraticCost {
@@ -56,7 +56,7 @@ impl QuadraticCost {
         }
     }
 
-    /// Sets f.
+    /// Sets the terminal weights f.
     #[must_use]
     pub fn terminal_weights(mut self, weights: impl AsRef<[f64]>) -> Self {
         assert_eq!(weights.as_ref().len(), self.states, "one terminal weight for each state");
@@ -64,7 +64,7 @@ impl QuadraticCost {
         self
     }
 
-    /// Sets x̂.
+    /// Sets the target state x̂.
     #[must_use]
     pub fn state_target(mut self, target: impl AsRef<[f64]>) -> Self {
         assert_eq!(target.as_ref().len(), self.states, "one target for each state");
@@ -72,7 +72,7 @@ impl QuadraticCost {
         self
     }
 
-    /// Sets û.
+    /// Sets the target control û.
     #[must_use]
     pub fn control_target(mut self, target: impl AsRef<[f64]>) -> Self {
         assert_eq!(target.as_ref().len(), self.target.len() - self.states, "one target for each control");
@@ -80,12 +80,12 @@ impl QuadraticCost {
         self
     }
 
-    /// x̂
+    /// Returns the target state x̂.
     pub fn target_state(&self) -> &[f64] {
         &self.target[..self.states]
     }
 
-    /// û
+    /// Returns the target control û.
     pub fn target_control(&self) -> &[f64] {
         &self.target[self.states..]
     }
@@ -122,7 +122,7 @@ impl Cost for QuadraticCost {
     }
 }
 
-/// Σ wᵢ (zᵢ − tᵢ)².
+/// Computes the weighted sum of squares Σ wᵢ (zᵢ − tᵢ)².
 #[inline(always)]
 pub(crate) fn weighted_squares(weights: &[f64], z: &[f64], target: &[f64]) -> f64 {
     let mut sum = 0.0;
@@ -132,7 +132,7 @@ pub(crate) fn weighted_squares(weights: &[f64], z: &[f64], target: &[f64]) -> f6
     sum
 }
 
-/// Gradient of [`weighted_squares`].
+/// Computes the gradient of [`weighted_squares`].
 #[inline(always)]
 pub(crate) fn squares_gradient(weights: &[f64], z: &[f64], target: &[f64], gradient: &mut [f64]) {
     for i in 0..z.len() {
@@ -140,7 +140,7 @@ pub(crate) fn squares_gradient(weights: &[f64], z: &[f64], target: &[f64], gradi
     }
 }
 
-/// Hessian of [`weighted_squares`].
+/// Computes the Hessian of [`weighted_squares`].
 pub(crate) fn squares_hessian(weights: &[f64], hessian: &mut [f64]) {
     let n = weights.len();
     hessian.fill(0.0);

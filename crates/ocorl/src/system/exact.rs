@@ -1,4 +1,4 @@
-//! Equations written once become [`Dynamics`] with exact Jacobians.
+//! [`Dynamics`] with exact Jacobians from equations that are written once for any number type.
 
 use super::{Dims, Dynamics};
 use crate::dual::Dual;
@@ -19,20 +19,20 @@ use pulp::{Arch, Simd, WithSimd};
 /// }
 /// ```
 pub trait VectorField<const NX: usize, const NU: usize>: Send {
-    /// f(x, u). Mark it `#[inline(always)]`: it is compiled for each number type and vector extension.
+    /// Evaluates f(x, u). Mark it `#[inline(always)]`: it is compiled for each number type and vector extension.
     fn derivative<R: Real>(&self, state: [R; NX], control: [R; NU]) -> [R; NX];
 }
 
-/// A [`VectorField`] as [`Dynamics`]: values in plain numbers, Jacobians by automatic differentiation.
+/// A [`VectorField`] as [`Dynamics`]: values in plain numbers, Jacobians by forward-mode automatic differentiation.
 ///
-/// Four points are evaluated at a time, or with more than eight inputs one point with its gradients side by side,
-/// whichever fills the registers; the vector instructions are chosen at run time and do not change a bit
-/// of the result. A Jacobian costs about as many evaluations of f as (1 + NX + NU) / 4.
+/// Four points are evaluated at a time, or with more than eight inputs one point with its gradients in parallel,
+/// whichever fills the registers. The vector instructions are selected at run time and do not change any bit
+/// of the result. A Jacobian costs about (1 + NX + NU) / 4 evaluations of f.
 #[derive(Clone, Debug)]
 pub struct ExactJacobian<F, const NX: usize, const NU: usize>(pub F);
 
 impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, NX, NU> {
-    /// f at the column `z` = (x, u).
+    /// Evaluates f at the column `z` = (x, u).
     #[inline(always)]
     fn single(&self, z: &[f64], out: &mut [f64]) {
         let x = std::array::from_fn(|i| z[i]);
@@ -40,7 +40,7 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, 
         out[..NX].copy_from_slice(&self.0.derivative::<f64>(x, u));
     }
 
-    /// f and its gradients at one column.
+    /// Evaluates f and its gradients at one column.
     #[inline(always)]
     fn single_with_gradients(&self, z: &[f64], value: &mut [f64], gradients: &mut [f64]) {
         let x = std::array::from_fn(|i| Dual::state(z[i], i));
@@ -54,7 +54,7 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, 
         }
     }
 
-    /// f at `LANES` columns.
+    /// Evaluates f at `LANES` columns.
     #[inline(always)]
     fn several(&self, z: &[f64], out: &mut [f64]) {
         let x = std::array::from_fn(|i| gather(z, NX + NU, i));
@@ -67,7 +67,7 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, 
         }
     }
 
-    /// f and its gradients at `LANES` columns.
+    /// Evaluates f and its gradients at `LANES` columns.
     #[inline(always)]
     fn several_with_gradients(&self, z: &[f64], value: &mut [f64], gradients: &mut [f64]) {
         let x = std::array::from_fn(|i| Dual::state(gather(z, NX + NU, i), i));
@@ -89,7 +89,7 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, 
     }
 }
 
-/// Row `row` of `LANES` columns of length `dim`.
+/// Gathers row `row` of `LANES` columns of length `dim`.
 #[inline(always)]
 fn gather(z: &[f64], dim: usize, row: usize) -> Lanes {
     Lanes(std::array::from_fn(|lane| z[lane * dim + row]))
@@ -118,7 +118,7 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> Dynamics for Exac
     }
 }
 
-/// f at many columns, compiled for each vector extension.
+/// Evaluation of f at many columns, compiled for each vector extension.
 struct Values<'a, F, const NX: usize, const NU: usize> {
     field: &'a ExactJacobian<F, NX, NU>,
     z: &'a [f64],
@@ -142,7 +142,7 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> WithSimd for Valu
     }
 }
 
-/// f and its gradients at many columns, compiled for each vector extension.
+/// Evaluation of f and its gradients at many columns, compiled for each vector extension.
 struct WithGradients<'a, F, const NX: usize, const NU: usize> {
     field: &'a ExactJacobian<F, NX, NU>,
     z: &'a [f64],

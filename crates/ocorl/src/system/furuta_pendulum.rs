@@ -16,11 +16,11 @@
 //!   | Table 1 | 1 | 0 | 1 | 1 | 1 | 1 | 0.2 | 1 | 10 |
 //!   | newest reference | 0.8084 | 9.894e-4 | 6.361e-3 | 7.027e-4 | 2 | 1.65 | 9.81 | 0.01 | 5 |
 //!
-//! - The paper knows only the integral of the running cost; the reference program adds |x(T)|², both when it
+//! - The paper has only the integral of the running cost; the reference program adds |x(T)|², both when it
 //!   plans and when it reports.
 
 use super::{
-    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, PaperSettings, Parameter, Published,
+    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, Published,
     QuadraticCost, Quantity, Task, VectorField,
 };
 use crate::real::Real;
@@ -30,18 +30,18 @@ use std::sync::Arc;
 /// A pendulum hinged to the end of a rotating horizontal arm, without friction.
 #[derive(Clone, Debug)]
 pub struct FurutaPendulum {
-    /// α in kg·m²: inertia about the arm's axis, pendulum upright.
+    /// Inertia α in kg·m² about the arm's axis, with the pendulum upright.
     pub alpha: f64,
-    /// β in kg·m²: inertia of the pendulum about its hinge.
+    /// Inertia β in kg·m² of the pendulum about its hinge.
     pub beta: f64,
-    /// γ in kg·m²: coupling of arm and pendulum.
+    /// Coupling γ in kg·m² of arm and pendulum.
     pub gamma: f64,
-    /// δ in N·m: greatest moment of the pendulum's weight.
+    /// Greatest moment δ in N·m of the pendulum's weight.
     pub delta: f64,
 }
 
 impl FurutaPendulum {
-    /// From J, M, mₐ, mₚ, lₐ, lₚ and g: uniform rods with a bob at the pendulum's end, in kg, m and s.
+    /// Creates the pendulum from J, M, mₐ, mₚ, lₐ, lₚ and g: uniform rods with a point mass at the pendulum's end, in kg, m and s.
     pub fn new(
         arm_inertia: f64,
         bob_mass: f64,
@@ -67,7 +67,7 @@ impl VectorField<4, 1> for FurutaPendulum {
         let (s, c) = theta.sin_cos();
         let inertia = s.square() * beta + alpha;
         let determinant = s.square() * (beta * beta + gamma * gamma) + (alpha * beta - gamma * gamma);
-        // What is left of the two equations of motion after the accelerations.
+        // Right-hand sides of the two equations of motion without the accelerations.
         let on_arm = torque - s * c * arm * pendulum * (2.0 * beta) + s * pendulum.square() * gamma;
         let on_pendulum = s * c * arm.square() * beta + s * delta;
         [
@@ -79,10 +79,33 @@ impl VectorField<4, 1> for FurutaPendulum {
     }
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "furuta-pendulum".into(),
-        aliases: &["furuta"],
+/// Catalogue entry of the Furuta pendulum.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "furuta-pendulum",
+    aliases: &["furuta"],
+    system,
+    paper: PaperSettings {
+        episodes: 40,
+        measurements: 10,
+        tracking_horizon: 5.0,
+        tracking_period: 0.02,
+        tracking_nodes: 100,
+        planner_nodes: 1000,
+        held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
+    },
+    published: Some(Published {
+        scale: 1.0,
+        continuous: 23.31,
+        held: 25.11,
+        max_kernel_distance: Cell { mean: 23.64, std: 0.22 },
+        max_determinant: Cell { mean: 23.52, std: 0.18 },
+        equidistant: Cell { mean: 314.77, std: 411.01 },
+    }),
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Furuta pendulum".into(),
         summary: "swing up a pendulum on a rotating arm and balance it".into(),
         parameters: Parameter::list([
@@ -112,27 +135,12 @@ pub(super) fn benchmark() -> Benchmark {
             control_bounds: Bounds::none(1),
             state_bounds: Bounds::symmetric([100.0; 4]),
             safe_control: vec![0.0],
+            rate_limit: None,
             noise_std: vec![0.01; 4],
         },
         first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
         prior: None,
-        settings: PaperSettings {
-            episodes: 40,
-            measurements: 10,
-            tracking_horizon: 5.0,
-            tracking_period: 0.02,
-            tracking_nodes: 100,
-            planner_nodes: 1000,
-            held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
-        },
-        published: Some(Published {
-            scale: 1.0,
-            continuous: 23.31,
-            held: 25.11,
-            max_kernel_distance: Cell { mean: 23.64, std: 0.22 },
-            max_determinant: Cell { mean: 23.52, std: 0.18 },
-            equidistant: Cell { mean: 314.77, std: 411.01 },
-        }),
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -141,9 +149,9 @@ mod tests {
     use super::super::test::*;
     use super::*;
 
-    /// The constants of the newest reference.
-    fn newest() -> Benchmark {
-        let mut benchmark = benchmark();
+    /// The system with the constants of the newest reference.
+    fn newest() -> KnownSystem {
+        let mut benchmark = system();
         for (name, value) in [
             ("arm_inertia", 0.8084),
             ("bob_mass", 9.894e-4),
@@ -162,14 +170,14 @@ mod tests {
     fn right_hand_side_at_the_specified_point() {
         let x = [0.3, -0.2, 0.5, 0.4];
         let expected = [-0.2, 0.376_731_259_064, 0.4, -0.335_262_093_933];
-        assert_derivative(&benchmark(), &x, &[0.7], &expected, 1e-12);
+        assert_derivative(&system(), &x, &[0.7], &expected, 1e-12);
         let expected = [-0.2, 0.839_590_069_802, 0.4, 2.161_467_169_86];
         assert_derivative(&newest(), &x, &[0.7], &expected, 3e-12);
     }
 
     #[test]
     fn rests_upright_and_hanging() {
-        for benchmark in [benchmark(), newest()] {
+        for benchmark in [system(), newest()] {
             assert_equilibrium(&benchmark, &[0.0; 4], &[0.0]);
             assert_equilibrium(&benchmark, &[0.0, 0.0, PI, 0.0], &[0.0]);
         }
@@ -178,7 +186,7 @@ mod tests {
     #[test]
     fn conserves_energy_and_momentum_about_the_axis_without_torque() {
         for (benchmark, [alpha, beta, gamma, delta]) in [
-            (benchmark(), [7.0 / 3.0, 1.0 / 3.0, 0.5, 0.1]),
+            (system(), [7.0 / 3.0, 1.0 / 3.0, 0.5, 0.1]),
             (newest(), [0.823_649_733_333_333_3, 0.003_331_341_75, 0.004_424_475, 0.021_702_049_875]),
         ] {
             // H = (α + β s²) φ̇²/2 + γ c φ̇ θ̇ + β θ̇²/2 + δ c
@@ -201,6 +209,6 @@ mod tests {
 
     #[test]
     fn episode_zero_costs_what_the_reference_logged() {
-        assert_first_episode(&benchmark(), 927.2614, 1e-7);
+        assert_first_episode(&system(), 927.2614, 1e-7);
     }
 }

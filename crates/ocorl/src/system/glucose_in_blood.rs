@@ -13,20 +13,20 @@
 //! - The reference works with 500 x₁ and 50 u. Hence the noise of 0.01/500 and the limit of 100/500 on x₁.
 
 use super::{
-    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, PaperSettings, Parameter, Published,
+    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, Published,
     QuadraticCost, Quantity, Task, VectorField,
 };
 use crate::real::Real;
 use std::sync::Arc;
 
-/// Glucose that decays and is consumed by a hormone, which decays and is supplied.
+/// Linear model of glucose that decays and is consumed by a hormone, which decays and is supplied.
 #[derive(Clone, Debug)]
 pub struct GlucoseInBlood {
-    /// a, per unit of time.
+    /// Decay rate a of glucose, per unit of time.
     pub glucose_decay: f64,
-    /// b, per unit of time.
+    /// Effect b of the hormone on glucose, per unit of time.
     pub hormone_effect: f64,
-    /// c, per unit of time.
+    /// Decay rate c of the hormone, per unit of time.
     pub hormone_decay: f64,
 }
 
@@ -37,10 +37,33 @@ impl VectorField<2, 1> for GlucoseInBlood {
     }
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "glucose-in-blood".into(),
-        aliases: &["glucose"],
+/// Catalogue entry of the glucose regulation.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "glucose-in-blood",
+    aliases: &["glucose"],
+    system,
+    paper: PaperSettings {
+        episodes: 20,
+        measurements: 10,
+        tracking_horizon: 0.2,
+        tracking_period: 0.02,
+        tracking_nodes: 50,
+        planner_nodes: 200,
+        held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
+    },
+    published: Some(Published {
+        scale: 10.0,
+        continuous: 15.23,
+        held: 15.30,
+        max_kernel_distance: Cell { mean: 15.23, std: 0.01 },
+        max_determinant: Cell { mean: 15.24, std: 0.01 },
+        equidistant: Cell { mean: 15.25, std: 0.01 },
+    }),
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Glucose in blood".into(),
         summary: "hold the blood glucose level with little insulin".into(),
         parameters: Parameter::list([
@@ -65,27 +88,12 @@ pub(super) fn benchmark() -> Benchmark {
             control_bounds: Bounds::none(1),
             state_bounds: Bounds::symmetric([100.0, 0.2]),
             safe_control: vec![0.0],
+            rate_limit: None,
             noise_std: vec![0.01, 2e-5],
         },
         first_control: Arc::new(|t, _x, u| u[0] = (0.1 * t.sin() + 0.5) / 50.0),
         prior: None,
-        settings: PaperSettings {
-            episodes: 20,
-            measurements: 10,
-            tracking_horizon: 0.2,
-            tracking_period: 0.02,
-            tracking_nodes: 50,
-            planner_nodes: 200,
-            held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
-        },
-        published: Some(Published {
-            scale: 10.0,
-            continuous: 15.23,
-            held: 15.30,
-            max_kernel_distance: Cell { mean: 15.23, std: 0.01 },
-            max_determinant: Cell { mean: 15.24, std: 0.01 },
-            equidistant: Cell { mean: 15.25, std: 0.01 },
-        }),
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -96,22 +104,22 @@ mod tests {
 
     #[test]
     fn right_hand_side_at_the_specified_point() {
-        assert_derivative(&benchmark(), &[0.3, -0.2], &[0.7], &[-0.1, 0.9], 1e-15);
+        assert_derivative(&system(), &[0.3, -0.2], &[0.7], &[-0.1, 0.9], 1e-15);
     }
 
     #[test]
     fn rests_empty() {
-        assert_equilibrium(&benchmark(), &[0.0, 0.0], &[0.0]);
+        assert_equilibrium(&system(), &[0.0, 0.0], &[0.0]);
     }
 
     #[test]
     fn moves_at_the_target_of_the_paper_which_is_no_equilibrium() {
         let x = [0.477_733_21, 0.331_971_29 / 500.0];
-        assert_derivative(&benchmark(), &x, &[0.0], &[-0.4784, -0.000_66], 5e-5);
+        assert_derivative(&system(), &x, &[0.0], &[-0.4784, -0.000_66], 5e-5);
     }
 
     #[test]
     fn episode_zero_costs_what_the_reference_logged() {
-        assert_first_episode(&benchmark(), 1.526_740_7, 3.3e-8);
+        assert_first_episode(&system(), 1.526_740_7, 3.3e-8);
     }
 }

@@ -9,27 +9,27 @@
 //!
 //! Not in the paper, and the reference program has the equations, target and weights but cannot run them.
 //! Start, horizon, first control and settings are our choice. The first control is not negative on [0, T],
-//! which keeps the animals so.
+//! which keeps the populations non-negative.
 
 use super::{
-    Benchmark, Bounds, ExactJacobian, HeldReference, PaperSettings, Parameter, QuadraticCost, Quantity, Task,
-    VectorField,
+    Benchmark, Bounds, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, QuadraticCost,
+    Quantity, Task, VectorField,
 };
 use crate::real::Real;
 use std::sync::Arc;
 
-/// Prey that multiply, and predators that live on them.
+/// Predator–prey dynamics with supply of both species.
 #[derive(Clone, Debug)]
 pub struct LotkaVolterra {
-    /// k
+    /// Time scale k.
     pub pace: f64,
-    /// a
+    /// Growth rate a of the prey.
     pub prey_growth: f64,
-    /// b
+    /// Predation rate b.
     pub predation: f64,
-    /// c
+    /// Growth rate c of the predators.
     pub predator_growth: f64,
-    /// d
+    /// Death rate d of the predators.
     pub predator_death: f64,
 }
 
@@ -44,10 +44,26 @@ impl VectorField<2, 2> for LotkaVolterra {
     }
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "lotka-volterra".into(),
-        aliases: &[],
+/// Catalogue entry of the Lotka–Volterra system.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "lotka-volterra",
+    aliases: &[],
+    system,
+    paper: PaperSettings {
+        episodes: 20,
+        measurements: 10,
+        tracking_horizon: 0.5,
+        tracking_period: 0.02,
+        tracking_nodes: 50,
+        planner_nodes: 100,
+        held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
+    },
+    published: None,
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Lotka–Volterra".into(),
         summary: "hold prey and predators at given numbers by supplying animals".into(),
         parameters: Parameter::list([
@@ -81,20 +97,12 @@ pub(super) fn benchmark() -> Benchmark {
             control_bounds: Bounds::none(2),
             state_bounds: Bounds::symmetric([100.0; 2]),
             safe_control: vec![0.0; 2],
+            rate_limit: None,
             noise_std: vec![0.01; 2],
         },
         first_control: Arc::new(|t, _x, u| (u[0], u[1]) = t.sin_cos()),
         prior: None,
-        settings: PaperSettings {
-            episodes: 20,
-            measurements: 10,
-            tracking_horizon: 0.5,
-            tracking_period: 0.02,
-            tracking_nodes: 50,
-            planner_nodes: 100,
-            held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
-        },
-        published: None,
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -106,18 +114,18 @@ mod tests {
     #[test]
     fn right_hand_side_by_hand() {
         // 10 (2 − 2·0.5 + 0.25) and 10 (2·0.5 − 0.5 − 0.75)
-        assert_derivative(&benchmark(), &[2.0, 0.5], &[0.25, -0.75], &[12.5, -2.5], 1e-15);
+        assert_derivative(&system(), &[2.0, 0.5], &[0.25, -0.75], &[12.5, -2.5], 1e-15);
     }
 
     #[test]
     fn rests_at_the_target_and_unsupplied_at_the_start() {
-        assert_equilibrium(&benchmark(), &[1.0, 3.0], &[2.0, 0.0]);
-        assert_equilibrium(&benchmark(), &[1.0, 1.0], &[0.0, 0.0]);
+        assert_equilibrium(&system(), &[1.0, 3.0], &[2.0, 0.0]);
+        assert_equilibrium(&system(), &[1.0, 1.0], &[0.0, 0.0]);
     }
 
     #[test]
     fn runs_in_closed_orbits_without_supply() {
         // H = x₀ − ln x₀ + x₁ − ln x₁
-        assert_conserved(&benchmark(), &[0.0, 0.0], |x: [f64; 2]| x.map(|x| 1.0 - 1.0 / x));
+        assert_conserved(&system(), &[0.0, 0.0], |x: [f64; 2]| x.map(|x| 1.0 - 1.0 / x));
     }
 }

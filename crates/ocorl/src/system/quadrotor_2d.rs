@@ -9,11 +9,11 @@
 //! - g = 2 m/s², m = 0.1 kg and I = 0.1 kg·m² are those of the reference program, not those of a quadrotor.
 //! - The target is hovering at the origin with thrust m g = 0.2 N; the paper prints a vector of four zeros
 //!   where there are six states.
-//! - The paper knows only the integral of the running cost; the reference adds |x(T)|², both when it plans
+//! - The paper has only the integral of the running cost; the reference adds |x(T)|², both when it plans
 //!   and when it reports.
 
 use super::{
-    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, PaperSettings, Parameter, Published,
+    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, Published,
     QuadraticCost, Quantity, Task, VectorField,
 };
 use crate::real::Real;
@@ -22,11 +22,11 @@ use std::sync::Arc;
 /// A rigid body in a vertical plane, with thrust along its axis and a torque.
 #[derive(Clone, Debug)]
 pub struct Quadrotor2d {
-    /// g in m/s².
+    /// Gravitational acceleration g in m/s².
     pub gravity: f64,
-    /// m in kg.
+    /// Mass m in kg.
     pub mass: f64,
-    /// I in kg·m².
+    /// Moment of inertia I in kg·m².
     pub inertia: f64,
 }
 
@@ -39,10 +39,33 @@ impl VectorField<6, 2> for Quadrotor2d {
     }
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "quadrotor-2d".into(),
-        aliases: &[],
+/// Catalogue entry of the planar quadrotor.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "quadrotor-2d",
+    aliases: &[],
+    system,
+    paper: PaperSettings {
+        episodes: 20,
+        measurements: 10,
+        tracking_horizon: 3.0,
+        tracking_period: 0.02,
+        tracking_nodes: 50,
+        planner_nodes: 100,
+        held: HeldReference { substeps: 300, start: 0.0, terminal_control_weight: 0.0 },
+    },
+    published: Some(Published {
+        scale: 1.0,
+        continuous: 3.54,
+        held: 4.01,
+        max_kernel_distance: Cell { mean: 3.54, std: 0.01 },
+        max_determinant: Cell { mean: 3.54, std: 0.01 },
+        equidistant: Cell { mean: 3.57, std: 0.01 },
+    }),
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Quadrotor 2D".into(),
         summary: "fly in a vertical plane to a place and hover there".into(),
         parameters: Parameter::list([
@@ -72,6 +95,7 @@ pub(super) fn benchmark() -> Benchmark {
             control_bounds: Bounds::none(2),
             state_bounds: Bounds::symmetric([100.0; 6]),
             safe_control: vec![0.2, 0.0],
+            rate_limit: None,
             noise_std: vec![0.01; 6],
         },
         first_control: Arc::new(|t, _x, u| {
@@ -79,23 +103,7 @@ pub(super) fn benchmark() -> Benchmark {
             u.copy_from_slice(&[0.2 + 0.1 * sin, 0.1 * cos]);
         }),
         prior: None,
-        settings: PaperSettings {
-            episodes: 20,
-            measurements: 10,
-            tracking_horizon: 3.0,
-            tracking_period: 0.02,
-            tracking_nodes: 50,
-            planner_nodes: 100,
-            held: HeldReference { substeps: 300, start: 0.0, terminal_control_weight: 0.0 },
-        },
-        published: Some(Published {
-            scale: 1.0,
-            continuous: 3.54,
-            held: 4.01,
-            max_kernel_distance: Cell { mean: 3.54, std: 0.01 },
-            max_determinant: Cell { mean: 3.54, std: 0.01 },
-            equidistant: Cell { mean: 3.57, std: 0.01 },
-        }),
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -107,24 +115,24 @@ mod tests {
     #[test]
     fn right_hand_side_at_the_specified_point() {
         let expected = [0.4, -0.1, 0.25, -4.143_077_933_23, 3.355_978_770_23, -4.0];
-        assert_derivative(&benchmark(), &[0.3, -0.2, 0.5, 0.4, -0.1, 0.25], &[0.7, -0.4], &expected, 2e-12);
+        assert_derivative(&system(), &[0.3, -0.2, 0.5, 0.4, -0.1, 0.25], &[0.7, -0.4], &expected, 2e-12);
     }
 
     #[test]
     fn hovers_at_the_target() {
-        assert_equilibrium(&benchmark(), &[0.0; 6], &[0.2, 0.0]);
+        assert_equilibrium(&system(), &[0.0; 6], &[0.2, 0.0]);
     }
 
     #[test]
     fn falls_with_constant_energy_without_thrust() {
         // H = (v_z² + v_y²)/2 − g z + ω²/2
-        assert_conserved(&benchmark(), &[0.0, 0.0], |[_, _, _, vz, vy, omega]: [f64; 6]| {
+        assert_conserved(&system(), &[0.0, 0.0], |[_, _, _, vz, vy, omega]: [f64; 6]| {
             [-2.0, 0.0, 0.0, vz, vy, omega]
         });
     }
 
     #[test]
     fn episode_zero_costs_what_the_reference_logged() {
-        assert_first_episode(&benchmark(), 676.5954, 1.5e-7);
+        assert_first_episode(&system(), 676.5954, 1.5e-7);
     }
 }

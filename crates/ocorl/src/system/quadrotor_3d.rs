@@ -14,23 +14,23 @@
 //!   hovering thrust is then m g = 0.1458 N, which the paper rounds to 0.15; with that the target would not
 //!   be an equilibrium.
 //! - The paper runs 25 episodes, the newest reference 30.
-//! - The paper knows only the integral of the running cost; the reference adds |x(T) − x̂|², with unit
+//! - The paper has only the integral of the running cost; the reference adds |x(T) − x̂|², with unit
 //!   weights, both when it plans and when it reports.
 //! - The reference works with 10φ, 10θ, 10p and 10q, which shows in their noise and limits.
 //! - Episode 0 stabilises and disturbs: F = 0.1458 + 0.1ρ₄(t) and w = −5a − 2√5 ȧ + ρ(t), where a = (ż, 10φ,
-//!   10θ) and ȧ are the angle rates for the angles a and ω = (10p, 10q, r). That a should have been (φ, θ, ψ)
-//!   is plain; we keep what was run. ρ is a cubic spline through a table.
+//!   10θ) and ȧ are the angle rates for the angles a and ω = (10p, 10q, r). a should have been (φ, θ, ψ);
+//!   we keep the control of the reference. ρ is a cubic spline through a table.
 
 mod excitation;
 
 use super::{
-    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, PaperSettings, Parameter, Published,
+    Benchmark, Bounds, Cell, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, Published,
     QuadraticCost, Quantity, Task, VectorField,
 };
 use crate::real::Real;
 use std::sync::Arc;
 
-/// N·m for each unit of w.
+/// Moments in N·m per unit of w.
 const MOMENTS: [f64; 3] = [2e-4, 2e-4, 1e-3];
 
 /// Hovering thrust m g in N.
@@ -45,7 +45,7 @@ pub struct Quadrotor3d {
     inverse: Inertia,
 }
 
-/// A symmetric matrix whose only entries off the diagonal are xz and zx.
+/// A symmetric matrix whose only nonzero off-diagonal entries are xz and zx.
 #[derive(Clone, Debug)]
 struct Inertia {
     xx: f64,
@@ -72,7 +72,7 @@ impl Inertia {
 }
 
 impl Quadrotor3d {
-    /// m in kg, g in m/s², and the entries xx, yy, zz, xz of I in kg·m².
+    /// Creates the body from m in kg, g in m/s², and the entries xx, yy, zz, xz of I in kg·m².
     pub fn new(mass: f64, gravity: f64, inertia: [f64; 4]) -> Self {
         let [xx, yy, zz, xz] = inertia;
         let inertia = Inertia { xx, yy, zz, xz };
@@ -80,7 +80,7 @@ impl Quadrotor3d {
     }
 }
 
-/// (φ̇, θ̇, ψ̇) from (sin φ, cos φ), (sin θ, cos θ) and ω.
+/// Computes (φ̇, θ̇, ψ̇) from (sin φ, cos φ), (sin θ, cos θ) and ω.
 #[inline(always)]
 fn angle_rates<R: Real>((s_phi, c_phi): (R, R), (s_theta, c_theta): (R, R), [p, q, r]: [R; 3]) -> [R; 3] {
     let yaw_rate = (c_theta * r - s_theta * p) / c_phi;
@@ -94,7 +94,7 @@ impl VectorField<12, 4> for Quadrotor3d {
         let (phi, theta) = (phi.sin_cos(), theta.sin_cos());
         let ((s_phi, c_phi), (s_theta, c_theta), (s_psi, c_psi)) = (phi, theta, psi.sin_cos());
         let push = thrust / self.mass;
-        // The thrust's direction before yaw.
+        // Components of the thrust before the yaw rotation.
         let (forward, left) = (push * s_theta, -(push * c_theta * s_phi));
         let [phi_rate, theta_rate, psi_rate] = angle_rates(phi, theta, [p, q, r]);
         let [lx, ly, lz] = self.inertia.times([p, q, r]);
@@ -120,7 +120,7 @@ impl VectorField<12, 4> for Quadrotor3d {
     }
 }
 
-/// The control of episode 0.
+/// Control of episode 0: a stabilising feedback with a disturbance.
 fn first_control(t: f64, x: &[f64], u: &mut [f64]) {
     let [rho @ .., thrust] = excitation::disturbance(t);
     let a = [x[5], 10.0 * x[6], 10.0 * x[7]];
@@ -131,10 +131,33 @@ fn first_control(t: f64, x: &[f64], u: &mut [f64]) {
     }
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "quadrotor-3d".into(),
-        aliases: &[],
+/// Catalogue entry of the quadrotor in space.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "quadrotor-3d",
+    aliases: &[],
+    system,
+    paper: PaperSettings {
+        episodes: 25,
+        measurements: 20,
+        tracking_horizon: 5.0,
+        tracking_period: 0.02,
+        tracking_nodes: 100,
+        planner_nodes: 100,
+        held: HeldReference { substeps: 50, start: 0.0, terminal_control_weight: 0.0 },
+    },
+    published: Some(Published {
+        scale: 1.0,
+        continuous: 7.38,
+        held: 7.84,
+        max_kernel_distance: Cell { mean: 7.51, std: 0.21 },
+        max_determinant: Cell { mean: 7.54, std: 0.28 },
+        equidistant: Cell { mean: 9.41, std: 1.43 },
+    }),
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Quadrotor 3D".into(),
         summary: "fly to a place and hover there with a given yaw".into(),
         parameters: Parameter::list([
@@ -179,27 +202,12 @@ pub(super) fn benchmark() -> Benchmark {
                 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 10.0, 10.0, 100.0, 10.0, 10.0, 100.0,
             ]),
             safe_control: vec![HOVER, 0.0, 0.0, 0.0],
+            rate_limit: None,
             noise_std: vec![1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3, 1e-4, 1e-4, 1e-3],
         },
         first_control: Arc::new(first_control),
         prior: None,
-        settings: PaperSettings {
-            episodes: 25,
-            measurements: 20,
-            tracking_horizon: 5.0,
-            tracking_period: 0.02,
-            tracking_nodes: 100,
-            planner_nodes: 100,
-            held: HeldReference { substeps: 50, start: 0.0, terminal_control_weight: 0.0 },
-        },
-        published: Some(Published {
-            scale: 1.0,
-            continuous: 7.38,
-            held: 7.84,
-            max_kernel_distance: Cell { mean: 7.51, std: 0.21 },
-            max_determinant: Cell { mean: 7.54, std: 0.28 },
-            equidistant: Cell { mean: 9.41, std: 1.43 },
-        }),
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -211,12 +219,12 @@ mod tests {
 
     type State = [Dual<f64, 12, 0>; 12];
 
-    /// The gradient of `h` by automatic differentiation.
+    /// Computes the gradient of `h` by automatic differentiation.
     fn gradient(h: impl Fn(State) -> Dual<f64, 12, 0>) -> impl Fn([f64; 12]) -> [f64; 12] {
         move |x| h(std::array::from_fn(|i| Dual::state(x[i], i))).state
     }
 
-    /// I ω in units of 10⁻⁴ kg·m²/s.
+    /// Computes the angular momentum I ω in units of 10⁻⁴ kg·m²/s.
     fn spin(x: &State) -> [Dual<f64, 12, 0>; 3] {
         Inertia { xx: 2.5, yy: 2.32, zz: 3.738, xz: 2.55e-2 }.times([x[9], x[10], x[11]])
     }
@@ -238,27 +246,27 @@ mod tests {
             0.269_622_844_828,
             0.534_051_469_445,
         ];
-        assert_derivative(&benchmark(), &x, &[0.7, -0.4, 0.3, 0.2], &expected, 3e-12);
+        assert_derivative(&system(), &x, &[0.7, -0.4, 0.3, 0.2], &expected, 3e-12);
     }
 
     #[test]
     fn hovers_at_the_target_but_rises_with_the_rounded_thrust_of_the_paper() {
         let mut target = [0.0; 12];
         target[8] = 1.0;
-        assert_equilibrium(&benchmark(), &target, &[HOVER, 0.0, 0.0, 0.0]);
-        let rise = derivative(&benchmark(), &target, &[0.15, 0.0, 0.0, 0.0])[5];
+        assert_equilibrium(&system(), &target, &[HOVER, 0.0, 0.0, 0.0]);
+        let rise = derivative(&system(), &target, &[0.15, 0.0, 0.0, 0.0])[5];
         assert!((rise - 0.02333).abs() < 5e-6, "z̈ = {rise}");
     }
 
     #[test]
     fn falls_and_spins_with_constant_energy_without_control() {
         let falling = |x: State| x[2] * 0.81 + (x[3].square() + x[4].square() + x[5].square()) * 0.5;
-        assert_conserved(&benchmark(), &[0.0; 4], gradient(falling));
+        assert_conserved(&system(), &[0.0; 4], gradient(falling));
         let spinning = |x: State| {
             let [lx, ly, lz] = spin(&x);
             lx * x[9] + ly * x[10] + lz * x[11]
         };
-        assert_conserved(&benchmark(), &[0.7, 0.0, 0.0, 0.0], gradient(spinning));
+        assert_conserved(&system(), &[0.7, 0.0, 0.0, 0.0], gradient(spinning));
     }
 
     #[test]
@@ -273,12 +281,12 @@ mod tests {
                 let (s, c) = x[8].sin_cos();
                 [c * lx - s * ly, s * lx + c * ly, lz][axis]
             };
-            assert_conserved(&benchmark(), &[0.7, 0.0, 0.0, 0.0], gradient(momentum));
+            assert_conserved(&system(), &[0.7, 0.0, 0.0, 0.0], gradient(momentum));
         }
     }
 
     #[test]
     fn episode_zero_costs_what_the_reference_logged() {
-        assert_first_episode(&benchmark(), 38.3129, 1.5e-6);
+        assert_first_episode(&system(), 38.3129, 1.5e-6);
     }
 }

@@ -17,7 +17,7 @@
 //! standstill: nothing moves while v_x ≤ 0.1 and F(v_x) ≤ 0
 //! ```
 //!
-//! One of the reference program's systems, not in the paper. Its code has slips, mended here unless
+//! One of the reference program's systems, not in the paper. Its code has errors, which are corrected here unless
 //! [`RaceCar::corrected`] is false:
 //!
 //! - its kinematic motion ignores the heading (V cos β and V sin β without θ);
@@ -32,62 +32,62 @@
 //! In the slip angles `v_x` is `v_x + 10⁻⁶` m/s, as in the reference; V² has 10⁻¹² m²/s² added, for a
 //! derivative at rest.
 //!
-//! The task is ours: the reference's place (5, −2), with weight 1 on the position (also at T) and on the
-//! controls themselves, counted from the motor being off (d = 0), so that parking costs nothing. The
+//! The task is our choice: the reference's target (5, −2), with weight 1 on the position (also at T) and on the
+//! controls themselves, relative to the motor being off (d = 0), so that parking costs nothing. The
 //! reference weighs (tanh(steering)/4)² + tanh²(throttle) by 100 instead.
 
 use super::{
-    Benchmark, Bounds, ExactJacobian, HeldReference, PaperSettings, Parameter, QuadraticCost, Quantity, Task,
-    VectorField,
+    Benchmark, Bounds, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, QuadraticCost,
+    Quantity, Task, VectorField,
 };
 use crate::real::Real;
 use std::sync::Arc;
 
-/// Greatest steering angle in rad.
+/// Largest steering angle in rad.
 const STEERING_LIMIT: f64 = 0.35;
 
-/// The throttle at which the motor's duty is zero.
+/// Throttle at which the motor's duty cycle is zero.
 const MOTOR_OFF: f64 = -2.0 / 3.0;
 
-/// A rear-driven car with a tyre at each end (a bicycle model with Pacejka's tyre forces).
+/// A rear-driven car with one tyre per axle (a bicycle model with Pacejka's tyre forces).
 #[derive(Clone, Debug)]
 pub struct RaceCar {
-    /// False for the equations exactly as the reference program has them.
+    /// Whether the errors of the reference program are corrected.
     pub corrected: bool,
-    /// m in kg.
+    /// Mass m in kg.
     pub mass: f64,
-    /// I about the vertical axis in kg·m².
+    /// Moment of inertia I about the vertical axis in kg·m².
     pub inertia: f64,
-    /// `l_f`, centre of mass to front axle, in m.
+    /// Distance `l_f` from the centre of mass to the front axle in m.
     pub front_length: f64,
-    /// `l_r`, centre of mass to rear axle, in m.
+    /// Distance `l_r` from the centre of mass to the rear axle in m.
     pub rear_length: f64,
-    /// g in m/s².
+    /// Gravitational acceleration g in m/s².
     pub gravity: f64,
-    /// `D_f` in kg.
+    /// Peak factor `D_f` of the front tyre in kg.
     pub front_peak: f64,
-    /// `C_f`
+    /// Shape factor `C_f` of the front tyre.
     pub front_shape: f64,
-    /// `B_f`
+    /// Stiffness factor `B_f` of the front tyre.
     pub front_stiffness: f64,
-    /// `D_r` in kg.
+    /// Peak factor `D_r` of the rear tyre in kg.
     pub rear_peak: f64,
-    /// `C_r`
+    /// Shape factor `C_r` of the rear tyre.
     pub rear_shape: f64,
-    /// `B_r`
+    /// Stiffness factor `B_r` of the rear tyre.
     pub rear_stiffness: f64,
-    /// c₁ in N.
+    /// Motor force c₁ at full duty and standstill in N.
     pub motor_force: f64,
-    /// c₂ in N·s/m.
+    /// Decrease c₂ of the motor force with speed in N·s/m.
     pub motor_decline: f64,
-    /// `c_r` in N.
+    /// Rolling resistance `c_r` in N.
     pub rolling_resistance: f64,
-    /// `c_d` in kg/m.
+    /// Drag coefficient `c_d` in kg/m.
     pub drag: f64,
 }
 
 impl RaceCar {
-    /// F(v): motor less rolling resistance and drag.
+    /// Computes F(v): the motor force minus rolling resistance and drag.
     #[inline(always)]
     fn net_force<R: Real>(&self, speed: R, duty: R) -> R {
         (-(speed * self.motor_decline) + self.motor_force) * duty - self.resistance(speed)
@@ -98,7 +98,7 @@ impl RaceCar {
         speed.square() * self.drag + self.rolling_resistance
     }
 
-    /// The derivative with slipping tyres.
+    /// Computes the derivative of the dynamic model, with slipping tyres.
     #[inline(always)]
     fn dynamic<R: Real>(&self, [_, _, theta, vx, vy, yaw_rate]: [R; 6], steering: R, duty: R) -> [R; 6] {
         let (m, lf, lr) = (self.mass, self.front_length, self.rear_length);
@@ -121,7 +121,7 @@ impl RaceCar {
         ]
     }
 
-    /// The derivative without slip.
+    /// Computes the derivative of the kinematic model, without slip.
     #[inline(always)]
     fn kinematic<R: Real>(&self, [_, _, theta, vx, vy, _]: [R; 6], steering: R, duty: R) -> [R; 6] {
         let (lf, lr) = (self.front_length, self.rear_length);
@@ -181,7 +181,7 @@ impl VectorField<6, 2> for RaceCar {
     }
 }
 
-/// The car with or without the mendings, from its parameters' values.
+/// Creates the car from the values of its parameters, with or without the corrections.
 fn car(corrected: bool, p: &[f64]) -> ExactJacobian<RaceCar, 6, 2> {
     ExactJacobian(RaceCar {
         corrected,
@@ -203,10 +203,26 @@ fn car(corrected: bool, p: &[f64]) -> ExactJacobian<RaceCar, 6, 2> {
     })
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "race-car".into(),
-        aliases: &[],
+/// Catalogue entry of the race car.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "race-car",
+    aliases: &[],
+    system,
+    paper: PaperSettings {
+        episodes: 20,
+        measurements: 10,
+        tracking_horizon: 3.0,
+        tracking_period: 0.02,
+        tracking_nodes: 300,
+        planner_nodes: 1000,
+        held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
+    },
+    published: None,
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Race car".into(),
         summary: "drive a miniature car to a place and park it".into(),
         parameters: Parameter::list([
@@ -249,6 +265,7 @@ pub(super) fn benchmark() -> Benchmark {
             control_bounds: Bounds::symmetric([STEERING_LIMIT, 1.0]),
             state_bounds: Bounds::symmetric([100.0, 100.0, 100.0, 100.0, 10.0, 100.0]),
             safe_control: vec![0.0, MOTOR_OFF],
+            rate_limit: None,
             noise_std: vec![0.01, 0.01, 0.01, 0.01, 0.001, 0.01],
         },
         first_control: Arc::new(|t, _x, u| {
@@ -256,16 +273,7 @@ pub(super) fn benchmark() -> Benchmark {
             u.copy_from_slice(&[0.1 * sin, 0.1 * cos]);
         }),
         prior: None,
-        settings: PaperSettings {
-            episodes: 20,
-            measurements: 10,
-            tracking_horizon: 3.0,
-            tracking_period: 0.02,
-            tracking_nodes: 300,
-            planner_nodes: 1000,
-            held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
-        },
-        published: None,
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -274,9 +282,9 @@ mod tests {
     use super::super::test::*;
     use super::*;
 
-    /// The equations as the reference has them.
-    fn as_coded() -> Benchmark {
-        Benchmark { build: Arc::new(|p| Box::new(car(false, p))), ..benchmark() }
+    /// The system with the uncorrected equations of the reference.
+    fn as_coded() -> KnownSystem {
+        KnownSystem { build: Arc::new(|p| Box::new(car(false, p))), ..system() }
     }
 
     #[test]
@@ -294,8 +302,8 @@ mod tests {
 
     #[test]
     fn parks_with_the_motor_off_and_starts_with_it_on() {
-        assert_equilibrium(&benchmark(), &[5.0, -2.0, 0.7, 0.0, 0.0, 0.0], &[0.1, MOTOR_OFF]);
-        let f = derivative(&benchmark(), &[0.0; 6], &[0.0, 0.0]);
+        assert_equilibrium(&system(), &[5.0, -2.0, 0.7, 0.0, 0.0, 0.0], &[0.1, MOTOR_OFF]);
+        let f = derivative(&system(), &[0.0; 6], &[0.0, 0.0]);
         assert!((f[3] - (0.2 * 0.4 - 0.003) / 0.05).abs() < 1e-5, "v̇ₓ = {}", f[3]);
         assert_equilibrium(&as_coded(), &[0.0; 6], &[0.0, 1.0]);
     }
@@ -303,29 +311,28 @@ mod tests {
     #[test]
     fn moves_alike_in_every_direction() {
         for vx in [0.2, 0.35, 0.8] {
-            let along = derivative(&benchmark(), &[0.0, 0.0, 0.0, vx, 0.05, 0.3], &[0.2, 0.5]);
+            let along = derivative(&system(), &[0.0, 0.0, 0.0, vx, 0.05, 0.3], &[0.2, 0.5]);
             let (s, c) = 1.1_f64.sin_cos();
             let mut turned = along.clone();
             (turned[0], turned[1]) = (c * along[0] - s * along[1], s * along[0] + c * along[1]);
-            assert_derivative(&benchmark(), &[2.0, 3.0, 1.1, vx, 0.05, 0.3], &[0.2, 0.5], &turned, 1e-14);
+            assert_derivative(&system(), &[2.0, 3.0, 1.1, vx, 0.05, 0.3], &[0.2, 0.5], &turned, 1e-14);
         }
     }
 
     #[test]
     fn turns_to_both_sides_alike() {
-        let left = derivative(&benchmark(), &[0.0, 0.0, 0.2, 0.4, 0.05, 0.3], &[0.2, 0.5]);
+        let left = derivative(&system(), &[0.0, 0.0, 0.2, 0.4, 0.05, 0.3], &[0.2, 0.5]);
         let signs = [1.0, -1.0, -1.0, 1.0, -1.0, -1.0];
         let right: Vec<f64> = left.iter().zip(signs).map(|(d, sign)| sign * d).collect();
-        assert_derivative(&benchmark(), &[0.0, 0.0, -0.2, 0.4, -0.05, -0.3], &[-0.2, 0.5], &right, 1e-14);
+        assert_derivative(&system(), &[0.0, 0.0, -0.2, 0.4, -0.05, -0.3], &[-0.2, 0.5], &right, 1e-14);
     }
 
     #[test]
     fn slow_motion_keeps_the_angle_of_no_slip() {
-        // Once the velocity has the angle β of the steering and ω = V sin β / l_r, all grow in proportion.
+        // Once the velocity has the direction β of the steering and ω = V sin β / l_r, all three grow in proportion.
         let beta = (0.035 * 0.2_f64.tan() / 0.065).atan();
         let (sin, cos) = beta.sin_cos();
-        let f =
-            derivative(&benchmark(), &[0.0, 0.0, 0.4, 0.2 * cos, 0.2 * sin, 0.2 * sin / 0.035], &[0.2, 0.5]);
+        let f = derivative(&system(), &[0.0, 0.0, 0.4, 0.2 * cos, 0.2 * sin, 0.2 * sin / 0.035], &[0.2, 0.5]);
         assert!((f[4] / f[3] - beta.tan()).abs() < 1e-12);
         assert!((f[5] / f[3] - sin / 0.035 / cos).abs() < 1e-12);
         assert!((f[1] / f[0] - (0.4 + beta).tan()).abs() < 1e-12);

@@ -1,56 +1,56 @@
-//! What we want of a system, and nothing about how it moves.
+//! The control task of a system, without its dynamics.
 
 use super::{Cost, Dims};
 use std::sync::Arc;
 
-/// The name of a state or control and its unit (empty if it has none).
+/// Name and unit of a state or control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
-    /// Lower-case, unique within its system.
+    /// Name in lower case, unique within its system.
     pub name: String,
-    /// SI symbol; empty for a pure number.
+    /// SI symbol of the unit; empty for a dimensionless quantity.
     pub unit: String,
 }
 
 impl Quantity {
-    /// Names with units, in the order of the vector.
+    /// Creates quantities from names and units, in the order of the vector.
     pub fn list<const N: usize>(names: [(&str, &str); N]) -> Vec<Quantity> {
         names.map(|(name, unit)| Quantity { name: name.into(), unit: unit.into() }).into()
     }
 }
 
-/// An interval for each coordinate; infinite ends mean no limit.
+/// An interval for each coordinate; an infinite end means no limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bounds {
-    /// Lower ends.
+    /// Lower limits.
     pub lower: Vec<f64>,
-    /// Upper ends.
+    /// Upper limits.
     pub upper: Vec<f64>,
 }
 
 impl Bounds {
-    /// No limit on any of `dim` coordinates.
+    /// Creates bounds without a limit on any of `dim` coordinates.
     pub fn none(dim: usize) -> Self {
         Bounds { lower: vec![f64::NEG_INFINITY; dim], upper: vec![f64::INFINITY; dim] }
     }
 
-    /// |xᵢ| ≤ `limits[i]`.
+    /// Creates the bounds |xᵢ| ≤ `limits[i]`.
     pub fn symmetric(limits: impl AsRef<[f64]>) -> Self {
         let upper = limits.as_ref().to_vec();
         Bounds { lower: upper.iter().map(|l| -l).collect(), upper }
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> usize {
         self.lower.len()
     }
 
-    /// True if at least one end is finite.
+    /// Returns whether at least one limit is finite.
     pub fn is_limiting(&self) -> bool {
         self.lower.iter().chain(&self.upper).any(|b| b.is_finite())
     }
 
-    /// Moves `values` into the bounds.
+    /// Clamps `values` to the bounds.
     #[inline]
     pub fn clamp(&self, values: &mut [f64]) {
         for ((v, lower), upper) in values.iter_mut().zip(&self.lower).zip(&self.upper) {
@@ -58,34 +58,66 @@ impl Bounds {
         }
     }
 
-    /// The first coordinate of `values` that lies outside (or is NaN).
+    /// Returns the first coordinate of `values` that is outside the bounds or NaN; `None` if all are inside.
     pub fn violated_by(&self, values: &[f64]) -> Option<usize> {
         (0..self.dim()).find(|&i| !(values[i] >= self.lower[i] && values[i] <= self.upper[i]))
     }
 }
 
-/// A control task: from `initial_state`, over [0, `horizon`], at least `cost`.
+/// Limit on the rate of change of the controls. A controller sets the control once per period, and from one period to the next each control
+/// changes by at most its rate times the elapsed time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateLimit {
+    /// Largest change of each control per unit of time; infinite where there is no limit.
+    pub max_rate: Vec<f64>,
+    /// Control period: time between two settings of the control.
+    pub period: f64,
+}
+
+/// A control task: minimise `cost` over [0, `horizon`] from `initial_state`.
+///
+/// ```
+/// use ocorl::prelude::*;
+///
+/// let task = Task {
+///     states: Quantity::list([("temperature", "K")]),
+///     controls: Quantity::list([("power", "W")]),
+///     initial_state: vec![293.0],
+///     horizon: 60.0,
+///     cost: std::sync::Arc::new(QuadraticCost::new([1.0], [0.01]).state_target([310.0])),
+///     angles: vec![],
+///     control_bounds: Bounds { lower: vec![0.0], upper: vec![100.0] },
+///     state_bounds: Bounds::none(1),
+///     safe_control: vec![0.0],
+///     rate_limit: None,
+///     noise_std: vec![0.1],
+/// };
+/// task.validate()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Task {
-    /// What each state is.
+    /// Name and unit of each state.
     pub states: Vec<Quantity>,
-    /// What each control is.
+    /// Name and unit of each control.
     pub controls: Vec<Quantity>,
-    /// x(0)
+    /// Initial state x(0).
     pub initial_state: Vec<f64>,
-    /// T in seconds (or the system's own unit of time).
+    /// Horizon T in seconds (or the system's own unit of time).
     pub horizon: f64,
-    /// c and c_T.
+    /// Running cost c and terminal cost c_T.
     pub cost: Arc<dyn Cost>,
-    /// States that are angles: x and x + 2π are the same place.
+    /// Indices of the states that are angles: x and x + 2π are equivalent.
     pub angles: Vec<usize>,
-    /// Where controls must stay.
+    /// Limits of the controls.
     pub control_bounds: Bounds,
-    /// An episode ends when a state leaves these.
+    /// Limits of the states; an episode ends when a state leaves them.
     pub state_bounds: Bounds,
-    /// The control to apply when there is no better knowledge.
+    /// Control that is applied when no better one is available.
     pub safe_control: Vec<f64>,
-    /// Standard deviation of the noise of a measured derivative, for each state, in its unit per second.
+    /// Rate limit of the controls; `None` for no limit. A run begins with the safe control applied.
+    pub rate_limit: Option<RateLimit>,
+    /// Standard deviation of the noise of a measured derivative, for each state, in its unit per unit of time.
     pub noise_std: Vec<f64>,
 }
 
@@ -100,7 +132,7 @@ impl std::fmt::Debug for Task {
     }
 }
 
-/// Why a [`Task`] cannot be worked on.
+/// Reason for which a [`Task`] is inconsistent.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskError {
@@ -110,62 +142,70 @@ pub enum TaskError {
     /// A list has the wrong length.
     #[error("{what} has {found} entries, the system has {expected}")]
     Length {
-        /// Which list.
+        /// Name of the list.
         what: &'static str,
-        /// Its length.
+        /// Length of the list.
         found: usize,
-        /// The length it needs.
+        /// Length that the system needs.
         expected: usize,
     },
     /// A number is NaN or infinite.
     #[error("{what} '{name}' is {value}; it must be finite")]
     NotFinite {
-        /// Which list.
+        /// Name of the list.
         what: &'static str,
-        /// Which entry.
+        /// Name of the entry.
         name: String,
-        /// The number.
+        /// Value of the entry.
         value: f64,
     },
-    /// A lower limit above its upper limit, or a limit that is NaN.
+    /// A lower limit exceeds its upper limit, or a limit is NaN.
     #[error("the limits of '{name}' are empty: [{lower}, {upper}]")]
     EmptyLimits {
-        /// Which quantity.
+        /// Name of the quantity.
         name: String,
-        /// Lower end.
+        /// Lower limit.
         lower: f64,
-        /// Upper end.
+        /// Upper limit.
         upper: f64,
     },
-    /// The start (or the safe control) violates the limits.
+    /// A rate limit, or its period, is not positive.
+    #[error("the rate limit of '{name}' is {value}; it must be positive")]
+    RateLimit {
+        /// Name of the control, or the period.
+        name: String,
+        /// Value of the rate limit or of the period.
+        value: f64,
+    },
+    /// The initial state or the safe control violates the limits.
     #[error("{what} '{name}' = {value} lies outside its limits [{lower}, {upper}]")]
     OutsideLimits {
-        /// Which vector.
+        /// Name of the vector.
         what: &'static str,
-        /// Which quantity.
+        /// Name of the quantity.
         name: String,
-        /// Its value.
+        /// Value of the quantity.
         value: f64,
-        /// Lower end.
+        /// Lower limit.
         lower: f64,
-        /// Upper end.
+        /// Upper limit.
         upper: f64,
     },
 }
 
 impl Task {
-    /// Dimensions of x and u.
+    /// Returns the dimensions of x and u.
     pub fn dims(&self) -> Dims {
         Dims { state: self.states.len(), control: self.controls.len() }
     }
 
-    /// Seconds, unless nothing of the system has a unit: then its time has none either.
+    /// Returns the unit of time: seconds, or none if no quantity of the system has a unit.
     pub fn time_unit(&self) -> &'static str {
         let mut quantities = self.states.iter().chain(&self.controls);
         if quantities.all(|q| q.unit.is_empty()) { "" } else { "s" }
     }
 
-    /// Checks every number; call it once, before anything is computed.
+    /// Checks every value; call it once before any computation.
     pub fn validate(&self) -> Result<(), TaskError> {
         if !(self.horizon > 0.0 && self.horizon.is_finite()) {
             return Err(TaskError::Horizon(self.horizon));
@@ -177,6 +217,7 @@ impl Task {
             ("the list of noise levels", self.noise_std.len(), state),
             ("the list of control limits", self.control_bounds.dim(), control),
             ("the safe control", self.safe_control.len(), control),
+            ("the rate limit", self.rate_limit.as_ref().map_or(control, |r| r.max_rate.len()), control),
             ("the cost (states)", self.cost.dims().state, state),
             ("the cost (controls)", self.cost.dims().control, control),
         ] {
@@ -184,9 +225,25 @@ impl Task {
                 return Err(TaskError::Length { what, found, expected });
             }
         }
+        if let Some(limit) = &self.rate_limit {
+            limit.validate(&self.controls)?;
+        }
         within("initial state", &self.states, &self.initial_state, &self.state_bounds)?;
         within("safe control", &self.controls, &self.safe_control, &self.control_bounds)?;
         finite("noise of", &self.states, &self.noise_std)
+    }
+}
+
+impl RateLimit {
+    fn validate(&self, controls: &[Quantity]) -> Result<(), TaskError> {
+        let named = controls.iter().map(|c| c.name.as_str()).zip(&self.max_rate);
+        if let Some((name, value)) = named.into_iter().find(|(_, rate)| !(**rate > 0.0)) {
+            return Err(TaskError::RateLimit { name: name.into(), value: *value });
+        }
+        if !(self.period > 0.0 && self.period.is_finite()) {
+            return Err(TaskError::RateLimit { name: "period".into(), value: self.period });
+        }
+        Ok(())
     }
 }
 

@@ -1,11 +1,11 @@
-//! What the tests of the systems share.
+//! Assertions shared by the tests of the systems.
 
-use super::{Benchmark, Dynamics};
+use super::{Dynamics, KnownSystem};
 use crate::linalg::Points;
 use crate::random::Stream;
 
-/// f at one point.
-pub(super) fn derivative(benchmark: &Benchmark, state: &[f64], control: &[f64]) -> Vec<f64> {
+/// Evaluates f at one point.
+pub(super) fn derivative(benchmark: &KnownSystem, state: &[f64], control: &[f64]) -> Vec<f64> {
     let z = [state, control].concat();
     let mut out = vec![0.0; state.len()];
     benchmark.dynamics().derivative(Points::single(&z), &mut out);
@@ -14,7 +14,7 @@ pub(super) fn derivative(benchmark: &Benchmark, state: &[f64], control: &[f64]) 
 
 /// Compares f with independently computed numbers, to `tolerance` relative to 1 + |expected|.
 pub(super) fn assert_derivative(
-    benchmark: &Benchmark,
+    benchmark: &KnownSystem,
     state: &[f64],
     control: &[f64],
     expected: &[f64],
@@ -26,16 +26,16 @@ pub(super) fn assert_derivative(
     }
 }
 
-/// f(x, u) = 0.
-pub(super) fn assert_equilibrium(benchmark: &Benchmark, state: &[f64], control: &[f64]) {
+/// Asserts f(x, u) = 0.
+pub(super) fn assert_equilibrium(benchmark: &KnownSystem, state: &[f64], control: &[f64]) {
     for (i, d) in derivative(benchmark, state, control).iter().enumerate() {
         assert!(d.abs() < 1e-14, "ẋ[{i}] = {d} at what should be an equilibrium");
     }
 }
 
-/// ∇H(x) · f(x, u) = 0 at random states: H is conserved under the constant control `u`.
+/// Asserts ∇H(x) · f(x, u) = 0 at random states: H is conserved under the constant control `u`.
 pub(super) fn assert_conserved<const N: usize>(
-    benchmark: &Benchmark,
+    benchmark: &KnownSystem,
     control: &[f64],
     gradient: impl Fn([f64; N]) -> [f64; N],
 ) {
@@ -50,16 +50,16 @@ pub(super) fn assert_conserved<const N: usize>(
     }
 }
 
-/// The cost of episode 0 exactly as the reference simulates and charges it: explicit Euler with step 0.001,
+/// Asserts the cost of episode 0 exactly as the reference simulates and evaluates it: explicit Euler with step 0.001,
 /// linear interpolation on 1000 equally spaced times of [0, T] (those past the last step dropped), trapezoidal
 /// rule, and the terminal cost at the last of them.
-pub(super) fn assert_first_episode(benchmark: &Benchmark, expected: f64, tolerance: f64) {
+pub(super) fn assert_first_episode(benchmark: &KnownSystem, expected: f64, tolerance: f64) {
     let cost = first_episode_cost(benchmark);
     assert!((cost - expected).abs() <= tolerance * expected, "episode 0 costs {cost}, expected {expected}");
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small positive counts")]
-fn first_episode_cost(benchmark: &Benchmark) -> f64 {
+fn first_episode_cost(benchmark: &KnownSystem) -> f64 {
     let (task, dims, h) = (&benchmark.task, benchmark.dims(), 1e-3);
     let mut dynamics: Box<dyn Dynamics> = benchmark.dynamics();
     let steps = (task.horizon / h).ceil() as usize;
@@ -92,6 +92,6 @@ fn first_episode_cost(benchmark: &Benchmark) -> f64 {
     let (last, end) = (samples.last().unwrap(), *grid.last().unwrap());
     integral
         + task.cost.terminal(end, &last[..dims.state])
-        + benchmark.settings.held.terminal_control_weight
+        + benchmark.paper().map_or(0.0, |paper| paper.held.terminal_control_weight)
             * last[dims.state..].iter().map(|u| u * u).sum::<f64>()
 }

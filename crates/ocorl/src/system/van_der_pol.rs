@@ -9,16 +9,16 @@
 //! horizon, first control and settings are our choice.
 
 use super::{
-    Benchmark, Bounds, ExactJacobian, HeldReference, PaperSettings, Parameter, QuadraticCost, Quantity, Task,
-    VectorField,
+    Benchmark, Bounds, ExactJacobian, HeldReference, KnownSystem, PaperSettings, Parameter, QuadraticCost,
+    Quantity, Task, VectorField,
 };
 use crate::real::Real;
 use std::sync::Arc;
 
-/// An oscillator that damps large and feeds small oscillations.
+/// An oscillator with negative damping of small and positive damping of large oscillations.
 #[derive(Clone, Debug)]
 pub struct VanDerPol {
-    /// μ
+    /// Damping coefficient μ.
     pub damping: f64,
 }
 
@@ -29,10 +29,26 @@ impl VectorField<2, 1> for VanDerPol {
     }
 }
 
-pub(super) fn benchmark() -> Benchmark {
-    Benchmark {
-        name: "van-der-pol".into(),
-        aliases: &[],
+/// Catalogue entry of the Van der Pol oscillator.
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "van-der-pol",
+    aliases: &[],
+    system,
+    paper: PaperSettings {
+        episodes: 20,
+        measurements: 10,
+        tracking_horizon: 5.0,
+        tracking_period: 0.02,
+        tracking_nodes: 50,
+        planner_nodes: 100,
+        held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
+    },
+    published: None,
+};
+
+fn system() -> KnownSystem {
+    KnownSystem {
+        name: BENCHMARK.name.into(),
         title: "Van der Pol".into(),
         summary: "bring a self-exciting oscillator to rest".into(),
         parameters: Parameter::list([("damping", "", 1.0)]),
@@ -47,20 +63,12 @@ pub(super) fn benchmark() -> Benchmark {
             control_bounds: Bounds::none(1),
             state_bounds: Bounds::symmetric([100.0, 100.0]),
             safe_control: vec![0.0],
+            rate_limit: None,
             noise_std: vec![0.01; 2],
         },
         first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
         prior: None,
-        settings: PaperSettings {
-            episodes: 20,
-            measurements: 10,
-            tracking_horizon: 5.0,
-            tracking_period: 0.02,
-            tracking_nodes: 50,
-            planner_nodes: 100,
-            held: HeldReference { substeps: 50, start: -0.01, terminal_control_weight: 0.0 },
-        },
-        published: None,
+        benchmark: Some(&BENCHMARK),
     }
 }
 
@@ -72,17 +80,17 @@ mod tests {
     #[test]
     fn right_hand_side_by_hand() {
         // 0.75 · (−2) − 0.5 + 0.25
-        assert_derivative(&benchmark(), &[0.5, -2.0], &[0.25], &[-2.0, -1.75], 1e-15);
+        assert_derivative(&system(), &[0.5, -2.0], &[0.25], &[-2.0, -1.75], 1e-15);
     }
 
     #[test]
     fn rests_at_the_origin() {
-        assert_equilibrium(&benchmark(), &[0.0, 0.0], &[0.0]);
+        assert_equilibrium(&system(), &[0.0, 0.0], &[0.0]);
     }
 
     #[test]
     fn conserves_energy_without_damping_and_force() {
-        let mut undamped = benchmark();
+        let mut undamped = system();
         undamped.set_parameter("damping", 0.0).unwrap();
         assert_conserved(&undamped, &[0.0], |[x, v]: [f64; 2]| [x, v]);
     }

@@ -1,4 +1,4 @@
-//! Bounds on the model complexity I_N for each measurement strategy that the paper analyses.   \[Tre23, Section 4\]
+//! Bounds on the model complexity I_N for the measurement strategies that the paper analyses \[Tre23, Section 4\].
 //!
 //! ```text
 //! I_N = Σₙ ∫₀ᵀ‖σₙ₋₁(zₙ(t))‖² dt
@@ -8,26 +8,26 @@
 //! adaptive      I_N ≤ 9 Σₙ T/mₙ Σᵢ ‖σₙ₋₁(zₙ(tₙᵢ))‖²
 //! ```
 //!
-//! Each function is the contribution of one episode. L_σ² is the Lipschitz constant of t ↦ ‖σₙ₋₁(zₙ(t))‖². The first bound holds
-//! for any strategy; the second needs one measurement in each of mₙ equal parts of \[0, T\]; the third needs parts no longer than Δₙ, with the
-//! measurement where the hallucinated ‖σ‖ is largest: then hallucinated and true ‖σ‖ differ by at most a half either way, and
-//! 9 = ((1 + ½)/(1 − ½))².
+//! Each function returns the contribution of one episode. L_σ² is the Lipschitz constant of t ↦ ‖σₙ₋₁(zₙ(t))‖². The first bound
+//! holds for every strategy. The second requires one measurement in each of mₙ equal parts of \[0, T\]. The third requires parts no
+//! longer than Δₙ, each with a measurement where the hallucinated ‖σ‖ is largest; then hallucinated and true ‖σ‖ differ by at most
+//! one half in either direction, and 9 = ((1 + ½)/(1 − ½))².
 
 use crate::linalg::Blocks;
 
-/// A bound on I_N by the strategy it belongs to.
+/// The measurement strategy that a bound on I_N assumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComplexityBound {
-    /// T maxₜ ‖σ‖²: measured where the executed trajectory was least known.
+    /// T maxₜ ‖σ‖²: a measurement where ‖σ‖ was largest along the executed trajectory.
     Oracle,
-    /// At equal distances.
+    /// Measurements at equal distances in time.
     Equidistant,
-    /// Receding horizon, with intervals of length Δₙ.
+    /// Receding-horizon measurements, in intervals of length Δₙ.
     Adaptive,
 }
 
 impl ComplexityBound {
-    /// As it is written down.
+    /// The name in files and tables.
     pub fn name(self) -> &'static str {
         match self {
             ComplexityBound::Oracle => "oracle",
@@ -42,12 +42,13 @@ pub fn squared_norms(std: &Blocks) -> Vec<f64> {
     std.iter().map(|s| s.iter().map(|s| s * s).sum()).collect()
 }
 
-/// T maxₜ ‖σ(z(t))‖², `squares` being ‖σ‖² along the trajectory; zero without any.
+/// The bound T maxₜ ‖σ(z(t))‖²; `squares` holds ‖σ‖² along the trajectory. Zero if it is empty.
 pub fn oracle_bound(horizon: f64, squares: &[f64]) -> f64 {
     horizon * squares.iter().copied().fold(0.0, f64::max)
 }
 
-/// T/m Σᵢ (‖σ(z(tᵢ))‖² + T L_σ²/m), `measured` being ‖σ‖² where it was measured and `slope` L_σ²; infinite without measurements.
+/// The bound T/m Σᵢ (‖σ(z(tᵢ))‖² + T L_σ²/m); `measured` holds ‖σ‖² at the measurements, `slope` is L_σ². Infinite without
+/// measurements.
 pub fn equidistant_bound(horizon: f64, measured: &[f64], slope: f64) -> f64 {
     if measured.is_empty() {
         return f64::INFINITY;
@@ -56,7 +57,7 @@ pub fn equidistant_bound(horizon: f64, measured: &[f64], slope: f64) -> f64 {
     horizon / m * measured.iter().map(|square| square + horizon * slope / m).sum::<f64>()
 }
 
-/// 9 T/m Σᵢ ‖σ(z(tᵢ))‖², `measured` being ‖σ‖² where it was measured; infinite without measurements.
+/// The bound 9 T/m Σᵢ ‖σ(z(tᵢ))‖²; `measured` holds ‖σ‖² at the measurements. Infinite without measurements.
 pub fn adaptive_bound(horizon: f64, measured: &[f64]) -> f64 {
     if measured.is_empty() {
         return f64::INFINITY;
@@ -64,7 +65,8 @@ pub fn adaptive_bound(horizon: f64, measured: &[f64]) -> f64 {
     9.0 * horizon / measured.len() as f64 * measured.iter().sum::<f64>()
 }
 
-/// The largest slope between neighbouring samples: what they say of the Lipschitz constant of t ↦ v(t). Samples at one time have none.
+/// The largest slope between neighbouring samples of t ↦ v(t), a lower bound on its Lipschitz constant. Samples at equal times are
+/// skipped.
 pub fn largest_slope(times: &[f64], values: &[f64]) -> f64 {
     assert_eq!(times.len(), values.len(), "{} times for {} values", times.len(), values.len());
     let slope = |i: usize| (values[i] - values[i - 1]).abs() / (times[i] - times[i - 1]);

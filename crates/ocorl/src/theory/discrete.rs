@@ -1,4 +1,4 @@
-//! The bounds of the paper's discrete-time appendix: x_{k+1} = h(x_k, u_k), u_k = π(x_k), k = 0, …, K − 1.
+//! The bounds of the paper's appendix for discrete time: x_{k+1} = h(x_k, u_k), u_k = π(x_k), k = 0, …, K − 1.
 //!
 //! | paper | code |
 //! |---|---|
@@ -9,8 +9,9 @@
 //! | rₙ ≤ 2β K (1 + L_h′ + 2β L_σ′)^(K−1) L_c′ Σ_k ‖σ(z_k)‖ | [`DiscreteLipschitz::log_instantaneous_bound`] |
 //! | R_N ≤ 2β K^{3/2} (1 + L_h′ + 2β L_σ′)^(K−1) L_c′ √(N Σₙ Σ_k ‖σₙ₋₁(zₙₖ)‖²) | [`DiscreteLipschitz::log_regret_bound`] |
 //!
-//! σ is that of h, and c the cost of a step. All bounds are natural logarithms. The appendix needs no Lipschitz constant of the models in the
-//! confidence set, which is why β L_σ stands in the base: a plausible model may change as fast as h and σ together.
+//! σ is the standard deviation of h, and c the cost of a step. All bounds are natural logarithms. The appendix assumes no Lipschitz
+//! constant for the models in the confidence set; therefore β L_σ enters the base: a plausible model may vary as fast as h and σ
+//! together.
 
 /// Lipschitz constants of a discrete-time system with respect to Euclidean norms.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,33 +27,35 @@ pub struct DiscreteLipschitz {
 }
 
 impl DiscreteLipschitz {
-    /// L_h′, L_σ′ and L_c′: the constants as functions of x alone, with u = π(x).
+    /// L_h′, L_σ′ and L_c′: the Lipschitz constants with respect to x alone, with u = π(x).
     pub fn closed_loop(&self) -> [f64; 3] {
         [self.step, self.std, self.cost].map(|constant| constant * (1.0 + self.policy))
     }
 
-    /// ln of the bound on ‖x̂_k − x_k‖ for every k ≤ K = `steps`, `sum_std` being Σ_{l<k} ‖σ(z_l)‖ along the executed trajectory.
+    /// Natural logarithm of the bound on ‖x̂_k − x_k‖ for every k ≤ K = `steps`; `sum_std` is Σ_{l<k} ‖σ(z_l)‖ along the executed
+    /// trajectory.
     pub fn log_distance_bound(&self, beta: f64, steps: usize, sum_std: f64) -> f64 {
         self.log_common(beta, steps) + sum_std.ln()
     }
 
-    /// ln of the sharper bound on ‖x̂_k − x_k‖, `std` being ‖σ(z_l)‖ for l < k. −∞ without any.
+    /// Natural logarithm of the sharper bound on ‖x̂_k − x_k‖; `std` holds ‖σ(z_l)‖ for l < k. −∞ if it is empty.
     pub fn log_sharp_distance_bound(&self, beta: f64, std: &[f64]) -> f64 {
         let [step, slope, _] = self.closed_loop();
         let base = (step + 2.0 * beta * slope).ln();
-        // (k − 1 − l) ln 0 must be 0 for the last term, not NaN.
+        // The exponent of the last term is zero, also where ln 0 would give NaN.
         let exponent = |l: usize| if l + 1 == std.len() { 0.0 } else { (std.len() - 1 - l) as f64 * base };
         (2.0 * beta).ln() + log_sum(std.iter().enumerate().map(|(l, s)| exponent(l) + s.ln()))
     }
 
-    /// ln of the bound on the regret of an episode of K = `steps` steps, `sum_std` being Σ_k ‖σ(z_k)‖ on the executed trajectory.
+    /// Natural logarithm of the bound on the regret of an episode of K = `steps` steps; `sum_std` is Σ_k ‖σ(z_k)‖ along the
+    /// executed trajectory.
     pub fn log_instantaneous_bound(&self, beta: f64, steps: usize, sum_std: f64) -> f64 {
         let [_, _, cost] = self.closed_loop();
         self.log_common(beta, steps) + (steps as f64).ln() + cost.ln() + sum_std.ln()
     }
 
-    /// ln of the bound on the regret of `episodes` episodes of K = `steps` steps, `complexity` being Σₙ Σ_k ‖σₙ₋₁(zₙₖ)‖² over all of
-    /// them.
+    /// Natural logarithm of the bound on the regret of `episodes` episodes of K = `steps` steps; `complexity` is Σₙ Σ_k
+    /// ‖σₙ₋₁(zₙₖ)‖² over all of them.
     pub fn log_regret_bound(&self, beta: f64, steps: usize, episodes: usize, complexity: f64) -> f64 {
         let [_, _, cost] = self.closed_loop();
         self.log_common(beta, steps)
@@ -61,14 +64,14 @@ impl DiscreteLipschitz {
             + 0.5 * ((episodes as f64).ln() + complexity.ln())
     }
 
-    /// ln of 2β (1 + L_h′ + 2β L_σ′)^(K−1).
+    /// Computes ln(2β (1 + L_h′ + 2β L_σ′)^(K−1)).
     fn log_common(&self, beta: f64, steps: usize) -> f64 {
         let [step, slope, _] = self.closed_loop();
         (2.0 * beta).ln() + steps.saturating_sub(1) as f64 * (step + 2.0 * beta * slope).ln_1p()
     }
 }
 
-/// ln Σ exp(vᵢ), without overflow; −∞ of nothing.
+/// Computes ln Σ exp(vᵢ) without overflow; −∞ for no values.
 pub fn log_sum(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
     if !largest.is_finite() {

@@ -1,31 +1,33 @@
-//! How much measurements tell about f, in nats.
+//! Information gain of measurements about f, in nats.
 
 use crate::linalg::{Blocks, small::axpy};
-use crate::model::Joint;
+use crate::model::CovarianceColumns;
 use crate::select::{Residual, greatest};
 
-/// Noise variances below this fraction of the greatest variance of the same output are raised to it: a measurement without noise would
-/// tell infinitely much, one more of them no less.
+/// Noise variances below this fraction of the largest variance of the same output are raised to it, because a noiseless measurement
+/// would have an infinite information gain.
 const LEAST_NOISE: f64 = 1e-12;
 
-/// σ² raised to what can be told from nothing; not zero even if nothing varies.
+/// Raises a noise variance to the smallest one that is distinguishable from rounding; the result is positive even if all variances
+/// vanish.
 fn raised(noise: f64, largest: f64) -> f64 {
     assert!(noise >= 0.0, "a noise variance of {noise}; it must be zero or positive");
     noise.max(LEAST_NOISE * largest).max(f64::MIN_POSITIVE)
 }
 
-/// I(y; f | D) of a batch of measurements, for each output:
+/// The information gain I(y; f | D) of a batch of m measurements, for each output:
 ///
 /// ```text
 /// ½ ln det(I + N^{−½} C N^{−½}) = ½ Σᵢ ln(1 + Var[f(zᵢ) | D, y₁…yᵢ₋₁]/Nᵢᵢ)
 /// ```
 ///
-/// C are the covariances given the data D so far ([`StatisticalModel::covariance`](crate::model::StatisticalModel::covariance): a
-/// matrix for each output), `noise_std` the standard deviations of the noise (a block for each point, as
+/// C is the posterior covariance given the data D so far
+/// ([`StatisticalModel::covariance`](crate::model::StatisticalModel::covariance): one matrix for each output), `noise_std` holds
+/// the standard deviations of the noise (one block for each point, as in
 /// [`Measurements::noise_std`](crate::measurements::Measurements::noise_std)).
 ///
-/// Noise without variance counts as 1e-12 of the greatest variance of its output, so that the gain stays finite: at most 13.8 for each
-/// measurement. Where nothing is unknown the gain is zero. Variances that rounding made negative count as zero.
+/// A noise variance of zero is replaced by 1e-12 of the largest variance of its output, which limits the gain to 13.8 for each
+/// measurement. The gain is zero where the variance of f is zero. Variances that rounding made negative count as zero.
 ///
 /// O(m³/3) for each output.
 pub fn information_gain_of(covariance: &Blocks, noise_std: &Blocks) -> Vec<f64> {
@@ -42,7 +44,7 @@ pub fn information_gain_of(covariance: &Blocks, noise_std: &Blocks) -> Vec<f64> 
             let mut gain = 0.0;
             for i in 0..m {
                 let noise = raised(noise_std.at(i)[j].powi(2), largest);
-                // Point after point: what is left of the later ones once this one is measured.
+                // Sequential conditioning: each point reduces the covariances of the later ones.
                 let left = c[i * m + i].max(0.0);
                 gain += 0.5 * (left / noise).ln_1p();
                 let column = c[i * m + i + 1..(i + 1) * m].to_vec();
@@ -56,18 +58,18 @@ pub fn information_gain_of(covariance: &Blocks, noise_std: &Blocks) -> Vec<f64> 
         .collect()
 }
 
-/// The information gain of the `count` candidates that the greedy rule takes, for each output on its own: each is the one whose
-/// variance, given the earlier ones, is the greatest.
+/// The information gain of `count` greedily selected candidates, for each output separately. Each selected candidate has the
+/// largest variance given those selected before it.
 ///
-/// It is at least 1 − 1/e of the greatest gain γ that so many of the candidates can have, and at most γ, because the gain is
-/// submodular. `noise_variance` is one for each output; without noise the floor of [`information_gain_of`] applies. All candidates are
-/// taken if there are fewer than `count`.
+/// Because the gain is submodular, the result is at least 1 − 1/e of the maximum information gain γ of `count` candidates, and at
+/// most γ. `noise_variance` has one entry for each output; the floor of [`information_gain_of`] applies to it. If there are fewer
+/// than `count` candidates, all are selected. O(count · n P + count² P) for each output, P candidates and n data.
 pub fn greedy_maximum_information_gain(
-    joint: &mut dyn Joint,
+    columns: &mut dyn CovarianceColumns,
     noise_variance: &[f64],
     count: usize,
 ) -> Vec<f64> {
-    let outputs = joint.outputs();
+    let outputs = columns.outputs();
     assert_eq!(
         noise_variance.len(),
         outputs,
@@ -75,16 +77,16 @@ pub fn greedy_maximum_information_gain(
         noise_variance.len()
     );
     let mut gain_of = |(j, noise): (usize, &f64)| {
-        let largest = joint.variance(j).iter().copied().fold(0.0, f64::max);
-        let noise = raised(*noise, largest).max(joint.resolution(j));
-        let (mut residual, mut gain) = (Residual::new(joint, j, noise), 0.0);
-        let mut taken = vec![false; joint.len()];
+        let largest = columns.variance(j).iter().copied().fold(0.0, f64::max);
+        let noise = raised(*noise, largest).max(columns.resolution(j));
+        let (mut residual, mut gain) = (Residual::new(columns, j, noise), 0.0);
+        let mut taken = vec![false; columns.len()];
         for _ in 0..count.min(taken.len()) {
-            let next = greatest(residual.left.iter().copied(), &taken);
-            // Where the greatest is all rounding, there is nothing more to gain.
-            let Some(best) = next.filter(|&i| residual.left[i] > residual.least) else { break };
-            gain += 0.5 * (residual.left[best] / noise).ln();
-            residual.measure(joint, best);
+            let next = greatest(residual.variance.iter().copied(), &taken);
+            // If the largest variance is at rounding level, nothing can be gained.
+            let Some(best) = next.filter(|&i| residual.variance[i] > residual.floor) else { break };
+            gain += 0.5 * (residual.variance[best] / noise).ln();
+            residual.measure(columns, best);
             taken[best] = true;
         }
         gain
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_the_gain_is_finite_and_without_doubt_it_is_zero() {
+    fn without_noise_the_gain_is_finite_and_without_variance_it_is_zero() {
         let covariance = Blocks::from_vec(vec![1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0], 4);
         let found = information_gain_of(&covariance, &Blocks::zeros(2, 2));
         let one = 0.5 * 1e12_f64.ln_1p();
@@ -161,9 +163,9 @@ mod tests {
     fn the_greedy_gain_is_within_its_bounds_of_the_best_set() {
         let (model, candidates) = (model(5), data(9, 3));
         let variances = NOISE.map(|s| s * s);
-        let mut joint = model.joint(candidates.points());
-        let greedy = greedy_maximum_information_gain(&mut *joint, &variances, 4);
-        // All sets of four of nine.
+        let mut columns = model.covariance_columns(candidates.points());
+        let greedy = greedy_maximum_information_gain(&mut *columns, &variances, 4);
+        // All subsets of four of nine candidates.
         let mut best = [0.0_f64; 2];
         for set in 0_u32..1 << 9 {
             if set.count_ones() == 4 {
@@ -176,11 +178,14 @@ mod tests {
             let least = (1.0 - (-1.0_f64).exp()) * best[j];
             assert!(greedy[j] >= least && greedy[j] <= best[j] + 1e-10, "{greedy:?} of {best:?}");
         }
-        let all = greedy_maximum_information_gain(&mut *joint, &variances, 100);
+        let all = greedy_maximum_information_gain(&mut *columns, &variances, 100);
         let expected = gain(&model, &candidates);
         assert!((0..2).all(|j| (all[j] - expected[j]).abs() < 1e-10), "{all:?} and {expected:?}");
         let none = Points::new(&[], 3);
-        assert_eq!(greedy_maximum_information_gain(&mut *model.joint(none), &variances, 3), [0.0; 2]);
+        assert_eq!(
+            greedy_maximum_information_gain(&mut *model.covariance_columns(none), &variances, 3),
+            [0.0; 2]
+        );
     }
 
     #[test]
@@ -190,11 +195,13 @@ mod tests {
         let (data, variances) = (model.data().clone(), NOISE.map(|s| s * s));
         let prior = model.prior().unwrap();
         assert_eq!(prior.information_gain(), [0.0; 2]);
-        let found = greedy_maximum_information_gain(&mut *prior.joint(data.points()), &variances, 14);
+        let found =
+            greedy_maximum_information_gain(&mut *prior.covariance_columns(data.points()), &variances, 14);
         let expected = model.information_gain();
         assert!((0..2).all(|j| (found[j] - expected[j]).abs() < 1e-8), "{found:?} and {expected:?}");
-        // More of the same can only tell more, and part of it less.
-        let part = greedy_maximum_information_gain(&mut *prior.joint(data.points()), &variances, 7);
+        // Additional measurements can only increase the gain, and a subset has a smaller one.
+        let part =
+            greedy_maximum_information_gain(&mut *prior.covariance_columns(data.points()), &variances, 7);
         assert!((0..2).all(|j| part[j] < found[j] && part[j] > 0.5 * found[j]), "{part:?} of {found:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Lipschitz constants, and what samples say about them.
+//! Lipschitz constants, and their estimates from samples along a trajectory.
 
 use crate::linalg::{Blocks, Linearization, Quadratization};
 use crate::model::Posterior;
@@ -17,18 +17,19 @@ pub struct Lipschitz {
 }
 
 impl Lipschitz {
-    /// 1 + L_π: how much faster z = (x, π(x)) moves than x, at most.
+    /// The factor 1 + L_π by which the rate of z = (x, π(x)) exceeds that of x at most.
     pub fn closed_loop(&self) -> f64 {
         1.0 + self.policy
     }
 
-    /// The greatest slopes seen along a trajectory: of μ for f, of σ, of the feedback `gains` (blocks of gradients ∇ₓuⱼ, as a plan has
-    /// them) and of the running cost. The true constants are at least that, up to the difference of μ and f; nothing says how
-    /// much greater they are away from the trajectory.
+    /// Estimates the constants as the largest norms of derivatives along a trajectory: of μ in place of f, of σ, of the feedback
+    /// `gains` (blocks of gradients ∇ₓuⱼ, as in a plan) and of the running cost. The true constants are at least as large, up to
+    /// the difference of μ and f; the estimate does not bound them away from the trajectory.
     ///
-    /// The policy has `controls` controls. What a plan has behind them is hallucinated: it is never applied, and its gains do not count.
+    /// The policy has `controls` controls. Further controls of an optimistic plan are hallucinated and never applied; their gains
+    /// are ignored.
     ///
-    /// `posterior` must have both Jacobians ([`Query::All`](crate::model::Query::All)).
+    /// `posterior` must contain both Jacobians ([`Query::All`](crate::model::Query::All)).
     pub fn estimate(posterior: &Posterior, gains: &Blocks, controls: usize, cost: &Quadratization) -> Self {
         Lipschitz {
             dynamics: largest_jacobian_norm(&posterior.mean),
@@ -39,36 +40,36 @@ impl Lipschitz {
     }
 }
 
-/// The greatest operator norm ‖∂f/∂z‖₂ over the points; zero without points.
+/// The largest operator norm ‖∂f/∂z‖₂ over the points; zero without points.
 pub fn largest_jacobian_norm(f: &Linearization) -> f64 {
     let (values, jacobians) = (f.value.len(), f.jacobian.len());
     assert_eq!(values, jacobians, "{values} values with {jacobians} Jacobians; ask for both");
     largest(f.jacobian.iter().map(|j| spectral_norm(j, f.value.size())))
 }
 
-/// The greatest operator norm ‖∂u/∂x‖₂ of the first `controls` controls, over blocks of gradients with respect to `states` states; zero
-/// without blocks. Gradients behind those of the first controls do not count.
+/// The largest operator norm ‖∂u/∂x‖₂ of the first `controls` controls, over blocks of gradients with respect to `states` states;
+/// zero without blocks. Gradients of further controls are ignored.
 pub fn largest_gain_norm(gains: &Blocks, controls: usize, states: usize) -> f64 {
     let first = controls * states;
     assert!(gains.is_empty() || gains.size() >= first, "gains of {} numbers, not {first}", gains.size());
     largest(gains.iter().map(|g| spectral_norm(&g[..first], controls)))
 }
 
-/// The greatest ‖∇c‖₂ over the points; zero without points.
+/// The largest ‖∇c‖₂ over the points; zero without points.
 pub fn largest_gradient_norm(cost: &Quadratization) -> f64 {
     largest(cost.gradient.iter().map(|g| spectral_norm(g, 1)))
 }
 
-/// The greatest, or NaN if one is: what is not a number must not pass for a small slope.
+/// The largest value, or NaN if one value is NaN, so that an undefined slope is not mistaken for a small one.
 fn largest(norms: impl Iterator<Item = f64>) -> f64 {
     norms.fold(0.0, |a: f64, b| if a.is_nan() || b <= a { a } else { b })
 }
 
-/// ‖A‖₂, the greatest singular value of a matrix of `columns` columns, one after the other. It is that of the transposed matrix too, so
-/// that Jacobians stored by gradients need no reordering.
+/// The spectral norm ‖A‖₂, the largest singular value, of a matrix with `columns` columns, stored column by column. The norm of the
+/// transposed matrix is the same, so Jacobians stored by gradients need no reordering.
 ///
-/// The square root of the greatest eigenvalue of AᵀA, in units of A's largest entry so that nothing overflows. O(columns³) beside the
-/// products.
+/// Computed as the square root of the largest eigenvalue of AᵀA, scaled by the largest entry of A to avoid overflow. O(columns³) in
+/// addition to the products. Returns NaN if an entry is NaN.
 pub fn spectral_norm(a: &[f64], columns: usize) -> f64 {
     assert!(columns > 0 && a.len().is_multiple_of(columns), "{} numbers in {columns} columns", a.len());
     if a.iter().any(|v| v.is_nan()) {
@@ -84,14 +85,14 @@ pub fn spectral_norm(a: &[f64], columns: usize) -> f64 {
     unit * largest_eigenvalue(gram, columns).sqrt()
 }
 
-/// The greatest eigenvalue of a symmetric matrix with at least one row, by Jacobi's rotations: each makes one pair of entries
-/// beside the diagonal vanish, and what is left beside it falls quadratically in the end.
+/// The largest eigenvalue of a symmetric n × n matrix, n ≥ 1, by cyclic Jacobi rotations. Each rotation annihilates one pair of
+/// off-diagonal entries; the off-diagonal norm converges quadratically. Stops at machine precision, at the latest after 50 sweeps.
 fn largest_eigenvalue(mut a: Vec<f64>, n: usize) -> f64 {
     const SWEEPS: usize = 50;
     let size = a.iter().map(|v| v * v).sum::<f64>();
     for _ in 0..SWEEPS {
-        let beside: f64 = (0..n * n).filter(|e| e % n != e / n).map(|e| a[e] * a[e]).sum();
-        if beside <= f64::EPSILON * f64::EPSILON * size {
+        let off_diagonal: f64 = (0..n * n).filter(|e| e % n != e / n).map(|e| a[e] * a[e]).sum();
+        if off_diagonal <= f64::EPSILON * f64::EPSILON * size {
             break;
         }
         for p in 0..n {
@@ -103,13 +104,13 @@ fn largest_eigenvalue(mut a: Vec<f64>, n: usize) -> f64 {
     (0..n).map(|i| a[i * n + i]).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The rotation in the plane of p and q that makes a[p, q] vanish.
+/// Applies the rotation in the plane (p, q) that annihilates a[p, q].
 fn rotate(a: &mut [f64], n: usize, p: usize, q: usize) {
-    let beside = a[p * n + q];
-    if beside == 0.0 {
+    let off_diagonal = a[p * n + q];
+    if off_diagonal == 0.0 {
         return;
     }
-    let theta = (a[q * n + q] - a[p * n + p]) / (2.0 * beside);
+    let theta = (a[q * n + q] - a[p * n + p]) / (2.0 * off_diagonal);
     let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
     let c = 1.0 / t.hypot(1.0);
     let s = t * c;

@@ -1,4 +1,4 @@
-//! What the paper's analysis says in numbers: how often to measure, how much can be learned, how large regret can be.
+//! Quantities of the paper's analysis: measurement intervals, model complexity, information gain and regret bounds.
 //!
 //! | paper \[Tre23\] | code |
 //! |---|---|
@@ -9,11 +9,12 @@
 //! | 18 s̄ T dₓ γ_N | [`log_complexity_bound`] |
 //! | I(y; f) of new measurements, γ | [`information_gain_of`], [`greedy_maximum_information_gain`] |
 //! | bounds on rₙ, R_N, ‖x̂ₙ(t) − xₙ(t)‖ | [`log_instantaneous_bound`], [`log_regret_bound`], [`log_distance_bound`] |
-//! | the appendix's bounds in discrete time | [`DiscreteLipschitz`] |
-//! | what a measurement is worth | [`worth()`] |
+//! | the bounds of the appendix in discrete time | [`DiscreteLipschitz`] |
+//! | expected reduction of the uncertainty of the planned cost | [`worth()`] |
 //!
-//! Bounds grow with exp(L_f (1 + L_π) T) and are far beyond any cost for the horizons of the benchmarks; they are given as natural
-//! logarithms, which never overflow. They say how regret scales, not how large it is.
+//! Bounds grow with exp(L_f (1 + L_π) T) and exceed every cost at the horizons of the benchmarks. They are returned as natural
+//! logarithms, which do not overflow. They describe how regret scales, not its actual size. The functions are pure; no decision of
+//! the learner is made here.
 
 mod complexity;
 mod discrete;
@@ -33,19 +34,19 @@ pub use worth::{Worth, worth};
 
 use crate::linalg::Blocks;
 
-/// Lambert's W, the principal branch for x ≥ 0: the w with w eʷ = x.
+/// Lambert's W function, the principal branch for x ≥ 0: the solution w of w eʷ = x.
 ///
-/// Relative error of a few units in the last place, up to the largest numbers. Halley's iteration for w eʷ = x; for x > e
-/// Newton's for w + ln w = ln x, in which nothing overflows.
+/// The relative error is a few units in the last place for all x. Five Halley iterations on w eʷ = x are used, and for x > e Newton
+/// iterations on w + ln w = ln x, in which no term overflows. Panics for negative x.
 pub fn lambert_w(x: f64) -> f64 {
     assert!(x >= 0.0, "W of {x}; it must be zero or positive");
     if x == 0.0 || x == f64::INFINITY {
         return x;
     }
-    // Within a few per cent everywhere, exact to first order at zero.
+    // The starting value has an error of a few per cent and is exact to first order at zero.
     let l = x.ln_1p();
     let mut w = l * (1.0 - l.ln_1p() / (2.0 + l));
-    // Each step squares the error at least; four are enough, and a fifth does no harm.
+    // Each step at least squares the error; four steps suffice, the fifth is a margin.
     for _ in 0..5 {
         w = if x > std::f64::consts::E {
             w * (1.0 + x.ln() - w.ln()) / (1.0 + w)
@@ -58,21 +59,22 @@ pub fn lambert_w(x: f64) -> f64 {
     w
 }
 
-/// Γₙ(Δ) = 2 β L_σ (1 + L_π) exp(L_f (1 + L_π) Δ): how fast hallucinated and true uncertainty drift apart within an interval Δ.
+/// The growth rate Γₙ(Δ) = 2 β L_σ (1 + L_π) exp(L_f (1 + L_π) Δ) of the difference between the uncertainties on the hallucinated
+/// and on the true trajectory within an interval Δ.
 pub fn growth(beta: f64, lipschitz: &Lipschitz, interval: f64) -> f64 {
     let Lipschitz { dynamics, std, .. } = lipschitz;
     let closed = lipschitz.closed_loop();
     2.0 * beta * std * closed * (dynamics * closed * interval).exp()
 }
 
-/// The interval Δₙ between measurements at which uncertainty on the hallucinated trajectory is still as good as on the true one, from
-/// Δ = 1/(2 Γₙ(Δ)):
+/// The measurement interval Δₙ within which the uncertainty on the hallucinated trajectory bounds the one on the true trajectory up
+/// to a constant factor. It solves Δ = 1/(2 Γₙ(Δ)):
 ///
 /// ```text
 /// Δₙ = W(a)/(L_f (1 + L_π)) = exp(−W(a))/(4 β L_σ (1 + L_π)),   a = L_f/(4 β L_σ)
 /// ```
 ///
-/// with W of [`lambert_w`]. The second form needs no limit for L_f → 0, where W(a) → 0. Infinite if β L_σ = 0: nothing drifts.
+/// with W of [`lambert_w`]. The second form needs no limit for L_f → 0, where W(a) → 0. The interval is infinite if β L_σ = 0.
 pub fn interval(beta: f64, lipschitz: &Lipschitz) -> f64 {
     let drift = 4.0 * beta * lipschitz.std;
     assert!(drift >= 0.0, "β = {beta} and L_σ = {} must not be negative", lipschitz.std);
@@ -83,9 +85,9 @@ pub fn interval(beta: f64, lipschitz: &Lipschitz) -> f64 {
     (-lambert_w(a)).exp() / (drift * lipschitz.closed_loop())
 }
 
-/// mₙ = ⌈T/Δ⌉, the number of intervals of length Δ in [0, T]; one at least, and as many as can be counted at most.
+/// The number mₙ = ⌈T/Δ⌉ of intervals of length Δ in [0, T], at least one; it saturates at `usize::MAX`.
 ///
-/// A T that is a multiple of Δ up to rounding (1e-12 of it) is one.
+/// If T is a multiple of Δ up to a relative rounding error of 1e-12, the quotient is not rounded up.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; the cast saturates")]
 pub fn measurement_count(horizon: f64, interval: f64) -> usize {
     assert!(horizon >= 0.0 && interval > 0.0, "horizon {horizon}, interval {interval}");
@@ -93,14 +95,14 @@ pub fn measurement_count(horizon: f64, interval: f64) -> usize {
     (whole as usize).max(1)
 }
 
-/// ln of the bound on the regret of the first N episodes \[Tre23, Proposition 1\]:
+/// Natural logarithm of the bound on the regret of the first N episodes \[Tre23, Proposition 1\]:
 ///
 /// ```text
 /// R_N ≤ 2 β_N L_c (1 + L_π) T^{3/2} exp(L_f (1 + L_π) T) √(N I_N)
 /// ```
 ///
-/// `complexity` is I_N; the sum of [`complexity`] over the trajectories that were run may stand for it, as the proof needs no more. −∞ if
-/// nothing was uncertain.
+/// `complexity` is I_N; the sum of [`complexity`] over the executed trajectories may replace it, because the proof uses only that
+/// sum. The result is −∞ if the complexity is zero.
 pub fn log_regret_bound(
     beta: f64,
     lipschitz: &Lipschitz,
@@ -113,7 +115,8 @@ pub fn log_regret_bound(
         + 0.5 * ((episodes as f64).ln() + complexity.ln())
 }
 
-/// ln of the bound on the regret of one episode, `integrated_std` being ∫₀ᵀ‖σₙ₋₁(zₙ(t))‖ dt on the trajectory that was run:
+/// Natural logarithm of the bound on the regret of one episode; `integrated_std` is ∫₀ᵀ‖σₙ₋₁(zₙ(t))‖ dt along the executed
+/// trajectory:
 ///
 /// ```text
 /// rₙ ≤ 2 βₙ L_c (1 + L_π) T exp(L_f (1 + L_π) T) ∫₀ᵀ‖σₙ₋₁(zₙ(t))‖ dt
@@ -122,13 +125,14 @@ pub fn log_instantaneous_bound(beta: f64, lipschitz: &Lipschitz, horizon: f64, i
     log_common(beta, lipschitz, horizon) + horizon.ln() + integrated_std.ln()
 }
 
-/// ln of 2 β L_c (1 + L_π) exp(L_f (1 + L_π) T).
+/// Computes ln(2 β L_c (1 + L_π) exp(L_f (1 + L_π) T)).
 fn log_common(beta: f64, lipschitz: &Lipschitz, horizon: f64) -> f64 {
     let closed = lipschitz.closed_loop();
     (2.0 * closed).ln() + beta.ln() + lipschitz.cost.ln() + lipschitz.dynamics * closed * horizon
 }
 
-/// ln of the bound on the distance of hallucinated and true state after `time`, `integrated_std` being ∫₀ᵗ‖σₙ₋₁(zₙ(s))‖ ds along either:
+/// Natural logarithm of the bound on the distance between hallucinated and true state after `time`; `integrated_std` is
+/// ∫₀ᵗ‖σₙ₋₁(zₙ(s))‖ ds along either trajectory:
 ///
 /// ```text
 /// ‖x̂ₙ(t) − xₙ(t)‖ ≤ 2 βₙ exp(L_f (1 + L_π) t) ∫₀ᵗ‖σₙ₋₁(zₙ(s))‖ ds
@@ -137,13 +141,13 @@ pub fn log_distance_bound(beta: f64, lipschitz: &Lipschitz, time: f64, integrate
     (2.0 * beta).ln() + lipschitz.dynamics * lipschitz.closed_loop() * time + integrated_std.ln()
 }
 
-/// ln of the bound on the model complexity I_N under adaptive measurements \[Tre23, Section 4\]:
+/// Natural logarithm of the bound on the model complexity I_N under adaptive measurements \[Tre23, Section 4\]:
 ///
 /// ```text
 /// I_N ≤ 18 s̄ T dₓ γ_N,   s̄ = s²/ln(1 + s²/σ²)
 /// ```
 ///
-/// with s² the greatest prior variance, σ² the variance of the noise and γ_N the maximum information gain of one output.
+/// where s² is the largest prior variance, σ² the noise variance and γ_N the maximum information gain of one output.
 pub fn log_complexity_bound(
     prior_variance: f64,
     noise_variance: f64,
@@ -155,15 +159,16 @@ pub fn log_complexity_bound(
     18_f64.ln() + spread.ln() + horizon.ln() + (outputs as f64).ln() + gain.ln()
 }
 
-/// ∫‖σ(z(t))‖² dt along a trajectory, by the trapezoidal rule on samples: block i of `std` is σ at `times[i]`, ‖·‖ is Euclidean over the
-/// outputs. Times must not decrease; less than two samples have no integral, which is zero.
+/// Integrates ‖σ(z(t))‖² along a trajectory by the trapezoidal rule; block i of `std` is σ at `times[i]`, ‖·‖ is the Euclidean norm
+/// over the outputs. Times must not decrease. The integral over fewer than two samples is zero.
 ///
-/// Summed over the episodes that were run, with σ of the model before each, this is what the paper's bounds need of the model complexity.
+/// The sum over the executed episodes, with σ of the model before each episode, is the model complexity that the paper's bounds
+/// use.
 pub fn complexity(times: &[f64], std: &Blocks) -> f64 {
     integrate(times, std, |square| square)
 }
 
-/// ∫‖σ(z(t))‖ dt, likewise.
+/// Integrates ‖σ(z(t))‖ along a trajectory by the trapezoidal rule, with the conventions of [`complexity`].
 pub fn integrated_std(times: &[f64], std: &Blocks) -> f64 {
     integrate(times, std, f64::sqrt)
 }
@@ -191,8 +196,8 @@ mod tests {
         for e in -3000..=3000 {
             let x = 10_f64.powf(0.1 * f64::from(e));
             let w = lambert_w(x);
-            // A relative error ε of w is one of (1 + w) ε of w eʷ; beyond w = 1 the equation is compared in logarithms, whose own rounding
-            // error is one of w, not of eʷ.
+            // A relative error ε of w is one of (1 + w) ε of w eʷ. Beyond w = 1 the logarithms are compared, whose rounding error
+            // is relative to w, not to eʷ.
             let error =
                 if w < 1.0 { (w * w.exp() / x - 1.0) / (1.0 + w) } else { (w + w.ln() - x.ln()) / (1.0 + w) };
             assert!(error.abs() <= 1e-15, "W({x:e}) = {w:e}: {error:e}");

@@ -1,37 +1,46 @@
-//! What a measurement is worth: by how much it is expected to narrow what the planned cost may be.
+//! The value of measurements: the expected reduction of the uncertainty of the planned cost.
 //!
-//! A small error δf of the model changes the cost of a plan that is followed by its gains to first order by
+//! To first order a small model error δf changes the cost of a plan that is tracked with its feedback gains by
 //!
 //! ```text
 //! δJ = ∫ λ(t)ᵀ δf(z(t)) dt,   −λ̇ = ∇ₓc + Kᵀ∇ᵤc + (A + B K)ᵀ λ,   λ(T) = ∇c_T
 //! ```
 //!
-//! which is a linear functional of f, so under the model's posterior it is normal with a variance in closed form, and so is what is left of it
-//! after measurements whose values nobody knows yet:
+//! This is a linear functional of f. Under the model's posterior it is normal with a variance V in closed form. So is its variance
+//! after measurements at points S, which does not depend on the measured values:
 //!
 //! ```text
 //! V = Σⱼ aⱼᵀ Cⱼ aⱼ,   aⱼₖ = λⱼ(t_k) Δt_k,   Cⱼ ← Cⱼ − Cⱼ[:, S] (Cⱼ[S, S] + sⱼ²)⁻¹ Cⱼ[S, :]
 //! ```
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | λ | adjoint state (sensitivity of the cost to the state), dₓ |
+//! | A, B, K | ∂μ/∂x, ∂μ/∂u, feedback gains of the plan |
+//! | Cⱼ | posterior covariance of output j at the nodes of the plan and the measured points |
+//! | sⱼ | noise standard deviation of output j |
 
 use crate::linalg::{Blocks, Cholesky, Points, Quadratization};
 use crate::model::{Posterior, Query, StatisticalModel};
 use crate::plan::Plan;
 use crate::system::{Dims, Task};
 
-/// What the cost of a plan may be, and what measuring tells about it.
+/// The uncertainty of the cost of a plan before and after measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worth {
-    /// Standard deviation of the planned cost, by what is known now.
+    /// Standard deviation of the planned cost under the present model.
     pub before: f64,
-    /// The same after all the measurements.
+    /// Standard deviation of the planned cost after all the measurements.
     pub after: f64,
-    /// The same after the one measurement that tells most.
+    /// Standard deviation of the planned cost after the single most informative measurement.
     pub after_best: f64,
 }
 
-/// Of following `plan` (without hallucinated controls) and measuring at `measured` (points (x, u)) with the noise of the task.
+/// Computes the uncertainty of the cost of following `plan` (without hallucinated controls) before and after measurements at the
+/// points `measured` = (x, u) with the noise of the task.
 ///
-/// None if there is nothing to follow or a number overflows.
+/// O(dₓ ((n + m)² + m³)) for n plan nodes and m measurements, plus the posterior covariance. Returns `None` if the covariance of the
+/// measurements cannot be factorised or a value overflows.
 pub fn worth(model: &dyn StatisticalModel, task: &Task, plan: &Plan, measured: &[Vec<f64>]) -> Option<Worth> {
     let Dims { state: nx, control: nu } = task.dims();
     let n = plan.controls.len();
@@ -42,11 +51,11 @@ pub fn worth(model: &dyn StatisticalModel, task: &Task, plan: &Plan, measured: &
     let mut covariance = Blocks::default();
     model.covariance(points, &mut covariance);
     let (count, total) = (measured.len(), points.len());
-    let (mut before, mut told, mut best) = (0.0, 0.0, vec![0.0; count]);
+    let (mut before, mut reduction, mut best) = (0.0, 0.0, vec![0.0; count]);
     for j in 0..nx {
         let c = covariance.at(j);
         let weight = |k: usize| sensitivities.at(k)[j];
-        // C a, at the nodes and where it is measured.
+        // C a at the plan's nodes and at the measured points.
         let along: Vec<f64> =
             (0..total).map(|i| (0..n).map(|k| c[k * total + i] * weight(k)).sum::<f64>()).collect();
         before += (0..n).map(|k| weight(k) * along[k]).sum::<f64>();
@@ -67,16 +76,16 @@ pub fn worth(model: &dyn StatisticalModel, task: &Task, plan: &Plan, measured: &
             let factor = Cholesky::new(&gram, count).ok()?;
             let mut half = known.to_vec();
             factor.solve_lower(&mut half, 1);
-            told += half.iter().map(|h| h * h).sum::<f64>();
+            reduction += half.iter().map(|h| h * h).sum::<f64>();
         }
     }
     let most = best.iter().copied().fold(0.0, f64::max);
-    let left = |told: f64| (before - told).max(0.0).sqrt();
-    let worth = Worth { before: before.max(0.0).sqrt(), after: left(told), after_best: left(most) };
+    let left = |reduction: f64| (before - reduction).max(0.0).sqrt();
+    let worth = Worth { before: before.max(0.0).sqrt(), after: left(reduction), after_best: left(most) };
     (worth.before.is_finite() && worth.after.is_finite()).then_some(worth)
 }
 
-/// a: block k holds λ(t_k) Δt_k, by the trapezoidal rule, of the loop closed by the plan's gains on the model's mean.
+/// Computes a: block k holds λ(t_k) Δt_k by the trapezoidal rule, for the closed loop of the plan's gains and the model's mean.
 fn sensitivities(model: &dyn StatisticalModel, task: &Task, plan: &Plan, nodes: Points<'_>) -> Blocks {
     let Dims { state: nx, control: nu } = task.dims();
     let (n, nz) = (plan.controls.len(), nx + nu);
@@ -88,7 +97,7 @@ fn sensitivities(model: &dyn StatisticalModel, task: &Task, plan: &Plan, nodes: 
     task.cost.quadratize_terminal(plan.times[n], plan.states.at(n), &mut lambda, &mut hessian);
     let mut out = Blocks::zeros(nx, n);
     let mut rate = vec![0.0; nx];
-    // −λ̇ at node k.
+    // The negative time derivative −λ̇ at node k.
     let slope = |k: usize, lambda: &[f64], rate: &mut [f64]| {
         let (gradient, jacobian, gains) =
             (cost.gradient.at(k), posterior.mean.jacobian.at(k), plan.gains.at(k));
@@ -101,7 +110,7 @@ fn sensitivities(model: &dyn StatisticalModel, task: &Task, plan: &Plan, nodes: 
     for k in (0..n).rev() {
         let step = plan.times[k + 1] - plan.times[k];
         let after = lambda.clone();
-        // Heun, backwards; the derivatives of the interval are those of its first node.
+        // Heun's method backwards in time; the derivatives within an interval are those at its first node.
         slope(k, &after, &mut rate);
         let guess: Vec<f64> = after.iter().zip(&rate).map(|(l, r)| l + step * r).collect();
         let first = rate.clone();

@@ -1,49 +1,50 @@
-//! Dithering: another policy whose control is disturbed at random, a new draw for each control period.
+//! Dithering: a policy whose control is disturbed at random, with a new draw for each control period.
 //!
 //! ```text
 //! ε-greedy     u = v_k with probability ε, π(t, x) otherwise              v_k uniform in a box
 //! Boltzmann    u = π(t, x) + √T L_k⁻ᵀ ξ_k,   L_k L_kᵀ = Q_uu               ξ_k ~ N(0, I)
 //! ```
 //!
-//! The second draws from p(u) ∝ exp(−Q(x, u)/T) with the quadratic model of Q around the plan: N(π, T Q_uu⁻¹). Whatever is drawn is moved into
-//! the control limits. The draw of period k has a random stream of its own: equal streams give equal draws, however often the policy is asked.
+//! Boltzmann dithering samples p(u) ∝ exp(−Q(x, u)/T) with the quadratic model of Q around the plan: N(π, T Q_uu⁻¹). Every draw is clamped
+//! to the control limits. The draw of period k has its own random stream: equal streams give equal draws, independent of the number of
+//! evaluations of the policy.
 
 use crate::linalg::Cholesky;
 use crate::random::Stream;
 use crate::simulate::{Policy, PolicyError};
 use crate::system::Bounds;
 
-/// What is drawn for a period.
+/// Distribution of the disturbance in a period.
 #[derive(Clone, Debug)]
 pub enum Dither {
-    /// With probability `probability` a control that is uniform in `range`, in place of the policy's.
+    /// With probability `probability` the control is uniform in `range` instead of the policy's.
     EpsilonGreedy {
-        /// ε
+        /// Probability ε of a random control in a period.
         probability: f64,
-        /// Where controls are drawn from; finite.
+        /// Finite range of the random controls.
         range: Bounds,
     },
-    /// √T L⁻ᵀ ξ is added to the policy's control.
+    /// The term √T L⁻ᵀ ξ is added to the policy's control.
     Boltzmann {
-        /// T, in the unit of the cost.
+        /// Temperature T, in the unit of the cost.
         temperature: f64,
-        /// Where the intervals of the plan begin.
+        /// Start times of the intervals of the plan.
         times: Vec<f64>,
-        /// The factor of Q_uu of a control that is held for a period, for each interval.
+        /// For each interval, the Cholesky factor of Q_uu of a control that is held for a period.
         factors: Vec<Cholesky>,
     },
 }
 
-/// When new draws are made.
+/// Times at which new draws are made.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Periods {
-    /// Every so often, from the beginning on.
+    /// Periods of this length, from the initial time on.
     Every(f64),
-    /// At these times, in increasing order.
+    /// Given times, in increasing order.
     At(Vec<f64>),
 }
 
-/// The draw of a period.
+/// Draw of one period.
 #[derive(Clone, Debug, PartialEq)]
 enum Deviation {
     None,
@@ -51,21 +52,21 @@ enum Deviation {
     Added(Vec<f64>),
 }
 
-/// Another policy, dithered.
+/// A policy with dithering.
 pub struct Dithered {
     inner: Box<dyn Policy + Send>,
     dither: Dither,
     periods: Periods,
     bounds: Bounds,
     stream: Stream,
-    /// Number of the period under way, and when it ends.
+    /// Number of the current period.
     period: Option<usize>,
     until: f64,
     deviation: Deviation,
 }
 
 impl Dithered {
-    /// `inner`, with a draw of `stream` for each period, within `bounds`.
+    /// Creates a policy that disturbs `inner` with one draw from `stream` per period, within `bounds`.
     pub fn new(
         inner: Box<dyn Policy + Send>,
         dither: Dither,
@@ -77,10 +78,10 @@ impl Dithered {
         Dithered { inner, dither, periods, bounds, stream, period: None, until, deviation }
     }
 
-    /// Moves on to the period of `time`, if that is another one.
+    /// Advances to the period that contains `time`, if it differs from the current one.
     fn advance(&mut self, time: f64) {
         let next = match &self.periods {
-            // Rounding of accumulated times must not cost a draw.
+            // Rounding of accumulated times must not skip a draw.
             Periods::Every(length) if time >= self.until - 1e-9 * length => {
                 self.until = time + length;
                 self.period.map_or(0, |period| period + 1)
@@ -146,8 +147,8 @@ impl Policy for Dithered {
         self.bounds.clamp(out);
     }
 
-    fn rungs(&self) -> Option<[usize; 4]> {
-        self.inner.rungs()
+    fn level_counts(&self) -> Option<[usize; 4]> {
+        self.inner.level_counts()
     }
 }
 
@@ -161,7 +162,7 @@ mod tests {
         Dithered::new(Box::new(law), dither, periods, bounds, Stream::root(seed))
     }
 
-    /// The control in the middle of each of `count` periods of 0.1, at x = 0.
+    /// Returns the control in the middle of each of `count` periods of 0.1, at x = 0.
     fn controls(policy: &mut Dithered, dim: usize, count: usize) -> Vec<Vec<f64>> {
         let mut time = 0.0;
         let each = (0..count).map(|_| {
@@ -184,7 +185,7 @@ mod tests {
         let planned =
             |(k, u): &(usize, &Vec<f64>)| (u[0] - (0.1 * *k as f64 + 0.05)).abs() < 1e-6 && u[0] == u[1];
         let drawn: Vec<&Vec<f64>> = all.iter().enumerate().filter(|e| !planned(e)).map(|(_, u)| u).collect();
-        // Five standard deviations of a binomial share.
+        // Five standard deviations of a binomial proportion.
         let share = drawn.len() as f64 / n as f64;
         assert!((share - 0.3).abs() < 5.0 * (0.21 / n as f64).sqrt(), "{share}");
         assert!(drawn.iter().all(|u| (-2.0..1.0).contains(&u[0]) && (5.0..6.0).contains(&u[1])));

@@ -1,25 +1,26 @@
-//! Policies that need no solver: a plan held, and a plan with its gains.
+//! Policies without an online solver: a plan applied in open loop, and a plan with its feedback gains.
 
 use super::Reference;
-use super::ladder::{Ladder, LadderSettings};
-use crate::linalg::small::dot;
+use super::guard::{FallbackGuard, FallbackSettings};
+use super::segment::follow;
 use crate::simulate::{Policy, PolicyError};
 
-/// Open loop: the plan's control on each interval, the safe control after its end.
+/// Open-loop policy: the plan's control on each interval, and the safe control after its end. It applies no rate limit; see
+/// [`rate_limited`](super::rate_limited).
 #[derive(Clone, Debug)]
 pub struct Hold {
     times: Vec<f64>,
     controls: crate::linalg::Blocks,
-    ladder: Ladder,
+    guard: FallbackGuard,
     held: Vec<f64>,
 }
 
 impl Hold {
-    /// Holds `plan`'s controls.
-    pub fn new(plan: &crate::plan::Plan, settings: LadderSettings) -> Self {
-        let ladder = Ladder::new(settings);
-        let held = ladder.safe_control().to_vec();
-        Hold { times: plan.times.clone(), controls: plan.controls.clone(), ladder, held }
+    /// Creates a policy that holds the controls of `plan`.
+    pub fn new(plan: &crate::plan::Plan, settings: &FallbackSettings) -> Self {
+        let guard = FallbackGuard::new(settings);
+        let held = guard.safe_control().to_vec();
+        Hold { times: plan.times.clone(), controls: plan.controls.clone(), guard, held }
     }
 }
 
@@ -29,9 +30,9 @@ impl Policy for Hold {
         if next < self.times.len() {
             self.held.copy_from_slice(self.controls.at(next.max(1) - 1));
         } else {
-            self.held.copy_from_slice(self.ladder.safe_control());
+            self.held.copy_from_slice(self.guard.safe_control());
         }
-        self.ladder.guard(time, &mut self.held);
+        self.guard.limit(&mut self.held);
         Ok(self.times.get(next).copied().unwrap_or(f64::INFINITY))
     }
 
@@ -40,27 +41,27 @@ impl Policy for Hold {
     }
 }
 
-/// Time-varying feedback: u = u_k + K_k (x − x̄(t)), continuous in the state, limited.
+/// Time-varying linear feedback: u = u_k + K_k (x − x̄(t)), continuous in the state and clamped to the limits.
 ///
-/// Nothing is solved online; a table of the plan's nodes is all it needs. After the plan's end it gives the safe control.
-/// It acts continuously, so a rate limit does not apply.
+/// It solves no problem online and needs only a table of the plan's nodes. After the plan's end it returns the safe control.
+/// It acts in continuous time, so it applies no rate limit; see [`rate_limited`](super::rate_limited).
 #[derive(Clone, Debug)]
 pub struct Feedback {
     reference: Reference,
-    ladder: Ladder,
+    guard: FallbackGuard,
     interval: Option<usize>,
     planned: Vec<f64>,
     state: Vec<f64>,
 }
 
 impl Feedback {
-    /// Follows `reference` with the gains of its plan.
-    pub fn new(reference: Reference, settings: LadderSettings) -> Self {
+    /// Creates a policy that follows `reference` with the gains of its plan.
+    pub fn new(reference: Reference, settings: &FallbackSettings) -> Self {
         let n = reference.plan.dims().state;
         let zeros = vec![0.0; n];
         Feedback {
             reference,
-            ladder: Ladder::new(settings),
+            guard: FallbackGuard::new(settings),
             interval: None,
             planned: zeros.clone(),
             state: zeros,
@@ -84,13 +85,13 @@ impl Policy for Feedback {
                 self.reference.unwrap_angles(&self.planned, &mut self.state);
                 apply_gains(&self.reference.plan, k, &self.planned, &self.state, out);
             }
-            None => out.copy_from_slice(self.ladder.safe_control()),
+            None => out.copy_from_slice(self.guard.safe_control()),
         }
-        self.ladder.limit(out);
+        self.guard.limit(out);
     }
 }
 
-/// u_k + K_k (x − x̄).
+/// Computes u_k + K_k (x − x̄).
 pub(super) fn apply_gains(
     plan: &crate::plan::Plan,
     k: usize,
@@ -99,13 +100,4 @@ pub(super) fn apply_gains(
     out: &mut [f64],
 ) {
     follow(plan.controls.at(k), plan.gains.at(k), planned, state, out);
-}
-
-/// u + K (x − x̄), the gains as gradients ∇ₓuⱼ.
-pub(super) fn follow(control: &[f64], gains: &[f64], planned: &[f64], state: &[f64], out: &mut [f64]) {
-    let nx = planned.len();
-    for (r, u) in out.iter_mut().enumerate() {
-        let row = &gains[r * nx..(r + 1) * nx];
-        *u = control[r] + dot(row, state) - dot(row, planned);
-    }
 }

@@ -1,29 +1,37 @@
-//! Policies that follow a plan, behind a ladder of fallbacks.
+//! Policies that follow a plan, with fallback levels.
 //!
-//! | policy | law | solves online |
+//! | policy | control law | solves online |
 //! |---|---|---|
 //! | [`Hold`] | u = u_k on [t_k, t_{k+1}) | no |
 //! | [`Feedback`] | u = u_k + K_k (x − x̄(t)) | no |
-//! | [`Sampled`] | another law at the sampling times, held in between | no |
-//! | [`Dithered`] | another law, disturbed at random in each period | no |
-//! | [`mpc`] | the paper's: least deviation from the plan over the next T_MPC on a model | every period |
-//! | [`replan`] | least cost of the task over the rest of the horizon on a model | every period |
+//! | [`Sampled`] | another policy at the sampling times, held in between | no |
+//! | [`Dithered`] | another policy, disturbed at random in each period | no |
+//! | [`mpc`] | the paper's: minimal deviation from the plan over the next T_MPC on a model | every period |
+//! | [`replan`] | minimal cost of the task over the remaining horizon on a model | every period |
 //!
-//! The last two policies are [`Receding`] policies; they differ in the problem they pose. Whatever a solver does, the
-//! control is finite, within its limits and within its rate limit ([`Ladder`]).
+//! The last two are [`Receding`] policies, which differ in the problem they pose. The [`Follower`] alone selects the control when a solve
+//! fails, a state is missing or a time stamp is wrong. Simulations, the real-time controller and the Python controller run it, and it is
+//! the specification of the exported C code. Every control then passes the one [`FallbackGuard`]: it is finite and obeys limits and rate
+//! limit.
+//!
+//! Left out on purpose: threads, time budgets and communication with the plant.
 
 mod dithered;
 mod feedback;
-mod ladder;
+mod follower;
+mod guard;
 mod receding;
 mod reference;
 mod sampled;
+mod segment;
 mod solvers;
 
 pub use dithered::{Dither, Dithered, Periods};
 pub use feedback::{Feedback, Hold};
-pub use ladder::{Ladder, LadderSettings, Rung};
-pub use receding::{Receding, Segment, SolveError, Solver};
+pub use follower::{FallbackReason, Follower, Solve, SolveAttempt, SolveError, SolveRequest, Status};
+pub use guard::{FallbackGuard, FallbackLevel, FallbackSettings, MAX_DROPOUTS, MAX_FALLBACKS, MAX_PERIODS};
+pub use receding::{Receding, Solver};
 pub use reference::Reference;
-pub use sampled::Sampled;
+pub use sampled::{Sampled, rate_limited};
+pub use segment::Segment;
 pub use solvers::{MpcSettings, MpcSolver, ReplanSolver, TrackingCost, mpc, replan};

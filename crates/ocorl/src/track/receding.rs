@@ -1,237 +1,140 @@
-//! Receding-horizon control: solve at every period, hold the first control, never let a bad solution out.
+//! Receding-horizon control in simulation: solve at every period and hold the first control.
 
 use super::Reference;
-use super::feedback::{apply_gains, follow};
-use super::ladder::{Ladder, LadderSettings, Rung};
-use crate::linalg::Blocks;
+use super::follower::{FallbackReason, Follower, SolveAttempt, SolveError, SolveRequest};
+use super::guard::{FallbackLevel, FallbackSettings};
+use super::segment::Segment;
 use crate::simulate::{Policy, PolicyError};
-
-/// A short plan from the present state: what a solver hands over. Same layout as a [`Plan`](crate::plan::Plan).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Segment {
-    /// Node times; the first is the present.
-    pub times: Vec<f64>,
-    /// x at the nodes.
-    pub states: Blocks,
-    /// u on the intervals.
-    pub controls: Blocks,
-    /// K on the intervals, as gradients ∇ₓuⱼ.
-    pub gains: Blocks,
-}
-
-impl Segment {
-    /// The interval that contains `time`, if one does.
-    pub fn interval(&self, time: f64) -> Option<usize> {
-        let next = self.times.partition_point(|&t| t <= time);
-        (next >= 1 && next < self.times.len()).then(|| next - 1)
-    }
-
-    /// x̄ in interval `k`, on the straight line between its nodes.
-    pub fn state(&self, k: usize, time: f64, out: &mut [f64]) {
-        let (t0, t1) = (self.times[k], self.times[k + 1]);
-        let w = ((time - t0) / (t1 - t0)).clamp(0.0, 1.0);
-        let (a, b) = (self.states.at(k), self.states.at(k + 1));
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = a[i] + w * (b[i] - a[i]);
-        }
-    }
-
-    /// True if it is whole, of `nx` states and `nu` controls, its times increase and every number is finite.
-    pub fn is_sound(&self, nx: usize, nu: usize) -> bool {
-        let n = self.times.len().saturating_sub(1);
-        let shapes = n >= 1
-            && (self.states.size(), self.states.len()) == (nx, n + 1)
-            && (self.controls.size(), self.controls.len()) == (nu, n)
-            && (self.gains.size(), self.gains.len()) == (nx * nu, n);
-        let finite = |v: &[f64]| v.iter().all(|x| x.is_finite());
-        shapes
-            && self.times.windows(2).all(|t| t[1] > t[0])
-            && finite(&self.times)
-            && finite(self.states.as_slice())
-            && finite(self.controls.as_slice())
-            && finite(self.gains.as_slice())
-    }
-}
-
-/// Why a solver has no solution; the ladder takes over.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SolveError(pub String);
 
 /// Poses and solves the problem of one update.
 pub trait Solver {
-    /// Fills `out` with a plan from `state` at `time`. `previous` is the last verified solution, for a warm start;
-    /// without one the solver starts from the reference.
+    /// Fills `out` with a plan from the state of `request` at its time, along `reference`.
     fn solve(
         &mut self,
         reference: &Reference,
-        time: f64,
-        state: &[f64],
-        previous: Option<&Segment>,
+        request: &SolveRequest<'_>,
         out: &mut Segment,
     ) -> Result<(), SolveError>;
 }
 
-/// Solves anew every `period`; in between, each control is held until the next node or update, or (with
-/// [`Receding::with_gains`]) follows the state by the solution's gains.
+/// Solves a new problem every `period`. In between, each control is held until the next node or update, or (with
+/// [`Receding::with_gains`]) responds to the state by the solution's gains.
 ///
-/// Each update ends on one [`Rung`]: a fresh solution that is finite, whole and within limits; else the previous one
-/// shifted in time with its gains; else the plan with its gains; else the safe control. After two failures the next
-/// solve starts cold.
+/// A [`Follower`] selects the control at an update, as on hardware.
 pub struct Receding<S> {
+    follower: Follower,
+    /// Copy of the follower's reference, for the solver.
     reference: Reference,
     solver: S,
     period: f64,
-    ladder: Ladder,
     next_update: f64,
-    rung: Rung,
-    /// The last verified solution.
-    segment: Option<Segment>,
-    candidate: Segment,
-    state: Vec<f64>,
-    planned: Vec<f64>,
+    /// Number of updates on each level, without those after the plan's end.
+    counts: [usize; 4],
     held: Vec<f64>,
+    /// Time until which the control is held.
+    until: f64,
     /// Whether a fresh solution acts through its gains.
     gains: bool,
-    /// The interval of the solution that acts now, if it does.
+    /// Interval of the active solution; `None` if no solution is active.
     acting: Option<usize>,
 }
 
 impl<S: Solver> Receding<S> {
-    /// Follows `reference`, solving every `period`.
-    pub fn new(reference: Reference, solver: S, period: f64, settings: LadderSettings) -> Self {
-        assert!(period > 0.0 && period.is_finite(), "the control period must be positive, not {period}");
-        let nx = reference.plan.dims().state;
-        let ladder = Ladder::new(settings);
-        let held = ladder.safe_control().to_vec();
+    /// Creates a policy that follows `reference` and solves every `period`.
+    pub fn new(reference: Reference, solver: S, period: f64, settings: &FallbackSettings) -> Self {
+        let follower = Follower::new(reference.clone(), period, settings);
+        let held = follower.guard().safe_control().to_vec();
         Receding {
+            follower,
             reference,
             solver,
             period,
-            ladder,
             next_update: f64::NEG_INFINITY,
-            rung: Rung::Safe,
-            segment: None,
-            candidate: Segment::default(),
-            state: vec![0.0; nx],
-            planned: vec![0.0; nx],
+            counts: [0; 4],
             held,
+            until: f64::NEG_INFINITY,
             gains: false,
             acting: None,
         }
     }
 
-    /// Between two updates the control follows the state, u = u_k + K_k (x − x̄(t)), instead of being held: a longer period then costs
-    /// little. It acts continuously, so a rate limit does not apply.
+    /// Applies feedback between two updates, u = u_k + K_k (x − x̄(t)), instead of holding the control, so that a longer period costs
+    /// little performance. With a rate limit the controls are held nevertheless.
     #[must_use]
     pub fn with_gains(mut self) -> Self {
-        self.gains = true;
+        self.gains = self.follower.guard().rate_limit().is_none();
         self
     }
 
-    /// The ladder, for its counts.
-    pub fn ladder(&self) -> &Ladder {
-        &self.ladder
+    /// Returns the follower, for its statistics.
+    pub fn follower(&self) -> &Follower {
+        &self.follower
     }
 
-    /// The rung of the last update.
-    pub fn rung(&self) -> Rung {
-        self.rung
+    /// Returns the fallback level of the last update.
+    pub fn level(&self) -> FallbackLevel {
+        self.follower.level()
     }
 
-    /// Solves, or falls back; `self.state` holds the unwrapped state.
-    fn update(&mut self, time: f64) -> Result<(), PolicyError> {
-        let dims = self.reference.plan.dims();
-        if time >= self.reference.end() {
-            // The plan's validity is over: not a failure, but nothing else is known.
-            self.rung = Rung::Safe;
+    /// Solves the problem of an update, or falls back.
+    fn update(&mut self, time: f64, state: &[f64]) -> Result<(), PolicyError> {
+        let Receding { follower, solver, reference, .. } = self;
+        let mut solve =
+            |request: &SolveRequest<'_>, out: &mut Segment| match solver.solve(reference, request, out) {
+                Ok(()) => SolveAttempt::Solved,
+                Err(error) => SolveAttempt::Failed(error),
+            };
+        let status = follower.decide(time, state, Some(&mut solve));
+        if status.reason == Some(FallbackReason::Expired) {
+            // The plan has ended, which is not a failure.
             return Ok(());
         }
-        let cold = self.ladder.consecutive_fallbacks() >= 2;
-        let previous = if cold { None } else { self.segment.as_ref() };
-        let result = if self.state.iter().all(|x| x.is_finite()) {
-            self.solver.solve(&self.reference, time, &self.state, previous, &mut self.candidate)
-        } else {
-            Err(SolveError("the measured state is not finite".into()))
-        };
-        let reason = match result {
-            Ok(()) if self.candidate.is_sound(dims.state, dims.control) => {
-                match &mut self.segment {
-                    Some(segment) => std::mem::swap(segment, &mut self.candidate),
-                    None => self.segment = Some(std::mem::take(&mut self.candidate)),
-                }
-                self.rung = Rung::Fresh;
-                return self.ladder.note(time, Rung::Fresh, "");
-            }
-            Ok(()) => "the solution is not finite or not whole".to_string(),
-            Err(error) => error.0,
-        };
-        let covered = self.segment.as_ref().is_some_and(|s| s.interval(time).is_some());
-        self.rung = if covered { Rung::Shifted } else { Rung::Planned };
-        self.ladder.note(time, self.rung, &reason)
+        if status.reason == Some(FallbackReason::GaveUp) {
+            let reason = follower.last_error().unwrap_or_else(|| FallbackReason::BadState.text()).into();
+            return Err(PolicyError::GaveUp { time, fallbacks: follower.consecutive_fallbacks(), reason });
+        }
+        self.counts[status.level as usize] += 1;
+        Ok(())
     }
 
-    /// The control of the current rung at `time`, held, and until when it holds.
-    fn hold(&mut self, time: f64) -> f64 {
-        let mut until = self.next_update;
-        self.acting = None;
-        match (self.rung, &self.segment) {
-            (Rung::Fresh, Some(segment)) if self.gains && segment.interval(time).is_some() => {
-                self.acting = segment.interval(time);
-                until = self.acting.map_or(until, |k| until.min(segment.times[k + 1]));
-            }
-            (Rung::Fresh, Some(segment)) => match segment.interval(time) {
-                Some(k) => {
-                    self.held.copy_from_slice(segment.controls.at(k));
-                    until = until.min(segment.times[k + 1]);
-                }
-                // The segment is shorter than the period: its last control stays.
-                None => self.held.copy_from_slice(segment.controls.at(segment.controls.len() - 1)),
-            },
-            (Rung::Shifted, Some(segment)) => {
-                let k = segment.interval(time).unwrap_or(segment.controls.len() - 1);
-                let (x, gains) = (segment.states.at(k), segment.gains.at(k));
-                follow(segment.controls.at(k), gains, x, &self.state, &mut self.held);
-                until = until.min(segment.times[k + 1]);
-            }
-            (Rung::Safe, _) => self.held.copy_from_slice(self.ladder.safe_control()),
-            _ => {
-                let k = self.reference.plan.interval(time);
-                apply_gains(&self.reference.plan, k, &self.planned, &self.state, &mut self.held);
-                until = until.min(self.reference.plan.times[k + 1]);
-            }
+    /// Returns the held control of the selected level, and the end of the hold. With a rate limit the control is set once per control
+    /// period and at every update; an evaluation in between, for a measurement, does not set it.
+    fn hold(&mut self, time: f64, updated: bool) -> f64 {
+        let period = self.follower.guard().rate_limit().map(|limit| limit.period);
+        if period.is_some_and(|period| !updated && time < self.until - 1e-9 * period) {
+            return self.until;
         }
-        self.ladder.guard(time, &mut self.held);
-        if until > time { until } else { self.next_update }
+        let solution =
+            self.follower.solution().filter(|_| self.gains && self.level() == FallbackLevel::Fresh);
+        self.acting = solution.and_then(|solution| solution.interval(time));
+        let end = self.follower.act(time, &mut self.held);
+        let until = self.next_update.min(end).min(period.map_or(f64::INFINITY, |period| time + period));
+        self.until = if until > time { until } else { self.next_update };
+        self.until
     }
 }
 
 impl<S: Solver> Policy for Receding<S> {
     fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError> {
-        self.reference.state(time, &mut self.planned);
-        self.state.copy_from_slice(state);
-        self.reference.unwrap_angles(&self.planned, &mut self.state);
-        // Rounding of accumulated times must not cost an update.
-        if time >= self.next_update - 1e-9 * self.period {
+        // Rounding of accumulated times must not skip an update.
+        let due = time >= self.next_update - 1e-9 * self.period;
+        if due {
             self.next_update = time + self.period;
-            self.update(time)?;
+            self.update(time, state)?;
+        } else {
+            self.follower.look(time, state);
         }
-        Ok(self.hold(time))
+        Ok(self.hold(time, due))
     }
 
     fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {
-        let (Some(k), Some(segment)) = (self.acting, &self.segment) else {
-            out.copy_from_slice(&self.held);
-            return;
-        };
-        segment.state(k, time, &mut self.planned);
-        self.state.copy_from_slice(state);
-        self.reference.unwrap_angles(&self.planned, &mut self.state);
-        follow(segment.controls.at(k), segment.gains.at(k), &self.planned, &self.state, out);
-        self.ladder.limit(out);
+        match self.acting {
+            Some(k) => self.follower.solution_feedback(k, time, state, out),
+            None => out.copy_from_slice(&self.held),
+        }
     }
 
-    fn rungs(&self) -> Option<[usize; 4]> {
-        Some(self.ladder.counts())
+    fn level_counts(&self) -> Option<[usize; 4]> {
+        Some(self.counts)
     }
 }

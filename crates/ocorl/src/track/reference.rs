@@ -1,23 +1,23 @@
-//! A plan as a signal in time.
+//! A plan as a function of time.
 
 use super::feedback::apply_gains;
 use crate::linalg::{Blocks, Points};
 use crate::plan::Plan;
 use crate::system::{Dims, Dynamics};
 
-/// x̄(t) and ū(t) of a plan: controls held on each interval, states by the cubic through both ends and their slopes.
+/// Reference x̄(t), ū(t) of a plan: piecewise constant controls, and cubic Hermite interpolation of the states.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// The plan.
+    /// Plan that defines the reference.
     pub plan: Plan,
-    /// States that are angles.
+    /// Indices of the states that are angles.
     angles: Vec<usize>,
-    /// f(x_k, u_k) and f(x_{k+1}, u_k) of each interval.
+    /// Derivatives f(x_k, u_k) and f(x_{k+1}, u_k) of each interval.
     slopes: Blocks,
 }
 
 impl Reference {
-    /// Takes the slopes from `dynamics`, the model the plan was made on.
+    /// Creates the reference of a plan with slopes from `dynamics`, the model on which the plan was made.
     pub fn new(plan: Plan, dynamics: &mut dyn Dynamics, angles: &[usize]) -> Self {
         let dims = plan.dims();
         let mut points = Vec::with_capacity(2 * plan.controls.len() * dims.point());
@@ -32,19 +32,19 @@ impl Reference {
         Reference { plan, angles: angles.to_vec(), slopes }
     }
 
-    /// From slopes that are known: f at the beginning and at the end of each interval, one after the other.
+    /// Creates the reference from known slopes: f at the start and at the end of each interval, one after another.
     pub fn with_slopes(plan: Plan, slopes: Blocks, angles: &[usize]) -> Self {
         let shape = (2 * plan.dims().state, plan.controls.len());
         assert_eq!((slopes.size(), slopes.len()), shape, "slopes of a plan of that shape");
         Reference { plan, angles: angles.to_vec(), slopes }
     }
 
-    /// f(x_k, u_k) and f(x_{k+1}, u_k) of each interval.
+    /// Returns the derivatives f(x_k, u_k) and f(x_{k+1}, u_k) of each interval.
     pub fn slopes(&self) -> &Blocks {
         &self.slopes
     }
 
-    /// Without the controls after the first `count`: those that only the model of the plan has.
+    /// Keeps the first `count` controls and drops the hallucinated ones.
     #[must_use]
     pub fn with_controls(mut self, count: usize) -> Self {
         let Dims { state, control } = self.plan.dims();
@@ -58,12 +58,12 @@ impl Reference {
         self
     }
 
-    /// The last time of the plan.
+    /// Returns the last time of the plan.
     pub fn end(&self) -> f64 {
         self.plan.times[self.plan.times.len() - 1]
     }
 
-    /// x̄(t), held to the plan's ends.
+    /// Evaluates x̄(t); constant beyond the plan's ends.
     pub fn state(&self, time: f64, out: &mut [f64]) {
         let k = self.plan.interval(time);
         let (t0, t1) = (self.plan.times[k], self.plan.times[k + 1]);
@@ -78,12 +78,12 @@ impl Reference {
         }
     }
 
-    /// ū(t), held to the plan's ends.
+    /// Returns ū(t); constant beyond the plan's ends.
     pub fn control(&self, time: f64) -> &[f64] {
         self.plan.controls.at(self.plan.interval(time))
     }
 
-    /// u_k + K_k (x − x̄(t)): the plan with its gains.
+    /// Computes the plan with its gains, u_k + K_k (x − x̄(t)).
     pub fn follow(&self, time: f64, state: &[f64], out: &mut [f64]) {
         let (mut planned, mut unwrapped) = (vec![0.0; state.len()], state.to_vec());
         self.state(time, &mut planned);
@@ -91,8 +91,8 @@ impl Reference {
         apply_gains(&self.plan, self.plan.interval(time), &planned, &unwrapped, out);
     }
 
-    /// Moves the angles of `state` by whole turns to where they are nearest to `near`: a sensor that wraps at ±π must
-    /// not look like a deviation of 2π.
+    /// Shifts the angles of `state` by multiples of 2π to the value nearest to `near`, so that a sensor that wraps at ±π does
+    /// not cause a deviation of 2π.
     pub fn unwrap_angles(&self, near: &[f64], state: &mut [f64]) {
         for &a in &self.angles {
             let turns = ((near[a] - state[a]) / std::f64::consts::TAU).round();

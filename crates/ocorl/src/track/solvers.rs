@@ -1,34 +1,38 @@
-//! The problems that receding-horizon policies pose at each update.
+//! The optimal control problems that receding-horizon policies solve at each update.
 
-use super::ladder::LadderSettings;
-use super::receding::{Receding, Segment, SolveError, Solver};
+use super::follower::{SolveError, SolveRequest};
+use super::guard::FallbackSettings;
+use super::receding::{Receding, Solver};
 use super::reference::Reference;
+use super::segment::Segment;
 use crate::linalg::{Blocks, Points, Quadratization};
-use crate::plan::{Guess, Ilqr, Problem, Settings, Transcription};
-use crate::system::{Bounds, Cost, Dims, Dynamics, squares_gradient, squares_hessian, weighted_squares};
+use crate::plan::{Guess, Ilqr, Problem, RateConstraint, Settings, Transcription};
+use crate::system::{
+    Bounds, Cost, Dims, Dynamics, RateLimit, squares_gradient, squares_hessian, weighted_squares,
+};
 use std::sync::Arc;
 
-/// How the paper's tracking problem is posed.
+/// Settings of the paper's tracking problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MpcSettings {
-    /// T_MPC: how far it looks; less near the end of the plan.
+    /// Prediction horizon T_MPC; shorter near the end of the plan.
     pub horizon: f64,
-    /// Time between two solves; the paper's is 0.02.
+    /// Time between two solves; the paper uses 0.02.
     pub period: f64,
-    /// Nodes of its grid, both ends included. `None`: the plan's own nodes, on which following the plan costs nothing.
+    /// Number of nodes of the grid, both ends included. `None` uses the plan's own nodes, on which the tracking cost of the plan is zero.
     pub nodes: Option<usize>,
-    /// Weight of each state's squared deviation; the paper's are 1.
+    /// Weight of each state's squared deviation; the paper uses 1.
     pub state_weights: Vec<f64>,
-    /// Weight of each control's squared deviation; the paper's are 1.
+    /// Weight of each control's squared deviation; the paper uses 1.
     pub control_weights: Vec<f64>,
-    /// How an interval is integrated.
+    /// Numerical integration of an interval.
     pub transcription: Transcription,
-    /// When a solve stops.
+    /// Stopping criteria of each solve.
     pub ilqr: Settings,
 }
 
 impl MpcSettings {
-    /// The paper's weights and period for a system of these dimensions, on the plan's grid.
+    /// Returns the paper's weights and period for a system of the given dimensions, on the plan's grid.
     pub fn new(dims: Dims, horizon: f64) -> Self {
         MpcSettings {
             horizon,
@@ -42,46 +46,53 @@ impl MpcSettings {
     }
 }
 
-/// The paper's policy: at every period the least deviation from the plan over T_MPC on `dynamics`.
+/// Creates the paper's policy: at every period it minimises the deviation from the plan over T_MPC on `dynamics`. With a rate limit the
+/// control is set every control period, and the policy solves no more often than that.
 pub fn mpc(
     reference: Reference,
     dynamics: Box<dyn Dynamics>,
     settings: MpcSettings,
-    ladder: LadderSettings,
+    fallback: &FallbackSettings,
 ) -> Receding<MpcSolver> {
-    let period = settings.period;
-    let solver = MpcSolver::new(dynamics, settings, ladder.bounds.clone());
-    Receding::new(reference, solver, period, ladder)
+    let period = period(settings.period, fallback);
+    let solver = MpcSolver::new(dynamics, settings, fallback.bounds.clone());
+    Receding::new(reference, solver.with_rate_limit(fallback.rate_limit.clone()), period, fallback)
 }
 
-/// At every period the least cost of the task over the rest of the plan's horizon on `dynamics`.
+fn period(period: f64, fallback: &FallbackSettings) -> f64 {
+    fallback.rate_limit.as_ref().map_or(period, |limit| limit.period.max(period))
+}
+
+/// Creates a policy that at every period minimises the cost of the task over the remaining horizon of the plan on `dynamics`. With a rate
+/// limit the control is set every control period, and the policy solves no more often than that.
 pub fn replan(
     reference: Reference,
     dynamics: Box<dyn Dynamics>,
     cost: Arc<dyn Cost>,
     transcription: Transcription,
     period: f64,
-    ladder: LadderSettings,
+    fallback: &FallbackSettings,
 ) -> Receding<ReplanSolver> {
-    let solver = ReplanSolver::new(dynamics, cost, transcription, ladder.bounds.clone());
-    Receding::new(reference, solver, period, ladder)
+    let period = self::period(period, fallback);
+    let solver = ReplanSolver::new(dynamics, cost, transcription, fallback.bounds.clone());
+    Receding::new(reference, solver.with_rate_limit(fallback.rate_limit.clone()), period, fallback)
 }
 
-/// c = Σ qᵢ (xᵢ − x̄ᵢ(t))² + Σ rⱼ (uⱼ − ūⱼ(t))², and the same in x at the end.
+/// Tracking cost c = Σ qᵢ (xᵢ − x̄ᵢ(t))² + Σ rⱼ (uⱼ − ūⱼ(t))², with the state term as terminal cost.
 ///
-/// The reference is sampled once for a list of times ([`sample`](Self::sample)); evaluations must ask for those times.
+/// The reference is sampled once for a list of times ([`sample`](Self::sample)); the cost can be evaluated only at those times.
 #[derive(Clone, Debug, Default)]
 pub struct TrackingCost {
     weights: Vec<f64>,
     states: usize,
     times: Vec<f64>,
-    /// (x̄, ū) at the sampled times.
+    /// Reference (x̄, ū) at the sampled times.
     targets: Vec<f64>,
     end: Vec<f64>,
 }
 
 impl TrackingCost {
-    /// A cost with these weights; nothing is sampled yet.
+    /// Creates a cost with the given weights; the reference must be sampled before evaluation.
     pub fn new(state_weights: &[f64], control_weights: &[f64]) -> Self {
         let states = state_weights.len();
         TrackingCost {
@@ -93,7 +104,7 @@ impl TrackingCost {
         }
     }
 
-    /// Samples `reference` at the stages of a grid. The control of an interval is the reference's at its middle.
+    /// Samples `reference` at the stages of a grid. The control of an interval is that of the reference at its midpoint.
     pub fn sample(&mut self, reference: &Reference, grid: &[f64], transcription: &Transcription) {
         let (n, nx) = (self.weights.len(), self.states);
         let stages = transcription.stages();
@@ -155,11 +166,12 @@ impl Cost for TrackingCost {
     }
 }
 
-/// Solves the tracking problem.
+/// Solver of the tracking problem.
 pub struct MpcSolver {
     dynamics: Box<dyn Dynamics>,
     settings: MpcSettings,
     bounds: Bounds,
+    rate_limit: Option<RateLimit>,
     cost: TrackingCost,
     ilqr: Ilqr,
     grid: Vec<f64>,
@@ -167,11 +179,19 @@ pub struct MpcSolver {
 }
 
 impl MpcSolver {
-    /// Tracks on `dynamics`, the model's mean or the truth.
+    /// Creates a solver that tracks on `dynamics`, the mean of a model or the true system.
     pub fn new(dynamics: Box<dyn Dynamics>, settings: MpcSettings, bounds: Bounds) -> Self {
         let cost = TrackingCost::new(&settings.state_weights, &settings.control_weights);
         let ilqr = Ilqr::new(settings.ilqr.clone());
-        MpcSolver { dynamics, settings, bounds, cost, ilqr, grid: Vec::new(), guess: Warm::default() }
+        let (grid, guess) = (Vec::new(), Warm::default());
+        MpcSolver { dynamics, settings, bounds, rate_limit: None, cost, ilqr, grid, guess }
+    }
+
+    /// Sets the rate limit of the controls.
+    #[must_use]
+    pub fn with_rate_limit(mut self, limit: Option<RateLimit>) -> Self {
+        self.rate_limit = limit;
+        self
     }
 }
 
@@ -179,11 +199,10 @@ impl Solver for MpcSolver {
     fn solve(
         &mut self,
         reference: &Reference,
-        time: f64,
-        state: &[f64],
-        previous: Option<&Segment>,
+        request: &SolveRequest<'_>,
         out: &mut Segment,
     ) -> Result<(), SolveError> {
+        let SolveRequest { time, state, applied, previous } = *request;
         let end = (time + self.settings.horizon).min(reference.end());
         self.grid.clear();
         match self.settings.nodes {
@@ -202,6 +221,7 @@ impl Solver for MpcSolver {
             initial_state: state,
             times: &self.grid,
             control_bounds: &self.bounds,
+            rate_limit: self.rate_limit.as_ref().map(|limit| RateConstraint::new(limit, applied)),
             state_bounds: None,
             transcription: self.settings.transcription,
         };
@@ -217,11 +237,12 @@ impl Solver for MpcSolver {
     }
 }
 
-/// Solves the task itself over what is left of the horizon.
+/// Solver of the task's own problem over the remaining horizon.
 pub struct ReplanSolver {
     dynamics: Box<dyn Dynamics>,
     cost: Arc<dyn Cost>,
     bounds: Bounds,
+    rate_limit: Option<RateLimit>,
     transcription: Transcription,
     ilqr: Ilqr,
     grid: Vec<f64>,
@@ -229,7 +250,7 @@ pub struct ReplanSolver {
 }
 
 impl ReplanSolver {
-    /// The least `cost` on `dynamics`, controls within `bounds`.
+    /// Creates a solver that minimises `cost` on `dynamics` with controls within `bounds`.
     pub fn new(
         dynamics: Box<dyn Dynamics>,
         cost: Arc<dyn Cost>,
@@ -240,11 +261,19 @@ impl ReplanSolver {
             dynamics,
             cost,
             bounds,
+            rate_limit: None,
             transcription,
             ilqr: Ilqr::new(Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() }),
             grid: Vec::new(),
             guess: Warm::default(),
         }
+    }
+
+    /// Sets the rate limit of the controls.
+    #[must_use]
+    pub fn with_rate_limit(mut self, limit: Option<RateLimit>) -> Self {
+        self.rate_limit = limit;
+        self
     }
 }
 
@@ -252,11 +281,10 @@ impl Solver for ReplanSolver {
     fn solve(
         &mut self,
         reference: &Reference,
-        time: f64,
-        state: &[f64],
-        previous: Option<&Segment>,
+        request: &SolveRequest<'_>,
         out: &mut Segment,
     ) -> Result<(), SolveError> {
+        let SolveRequest { time, state, applied, previous } = *request;
         self.grid.clear();
         plan_nodes(reference, time, reference.end(), &mut self.grid);
         let problem = Problem {
@@ -264,6 +292,7 @@ impl Solver for ReplanSolver {
             initial_state: state,
             times: &self.grid,
             control_bounds: &self.bounds,
+            rate_limit: self.rate_limit.as_ref().map(|limit| RateConstraint::new(limit, applied)),
             state_bounds: None,
             transcription: self.transcription,
         };
@@ -279,7 +308,7 @@ impl Solver for ReplanSolver {
     }
 }
 
-/// `time`, then the plan's nodes after it, then `end`. A first interval shorter than a thousandth of the next is
+/// Writes the grid `time`, the plan's nodes after it, and `end`. A first interval shorter than a thousandth of the next one is
 /// merged with it.
 fn plan_nodes(reference: &Reference, time: f64, end: f64, out: &mut Vec<f64>) {
     let times = &reference.plan.times;
@@ -292,7 +321,7 @@ fn plan_nodes(reference: &Reference, time: f64, end: f64, out: &mut Vec<f64>) {
     out.push(end);
 }
 
-/// Where a solve starts: the previous solution where it reaches, the plan beyond.
+/// Warm start of a solve: the previous solution where it is defined, and the plan beyond it.
 #[derive(Clone, Debug, Default)]
 struct Warm {
     controls: Vec<f64>,
@@ -324,8 +353,8 @@ impl Warm {
     }
 }
 
-/// Warm start, solve, hand over. The start keeps the states of the previous solution and closes the gap to the measured
-/// state in the search: rolled out open loop, an unstable system would have left the neighbourhood of the plan.
+/// Warm-starts and solves a problem and writes its solution. The start keeps the states of the previous solution, and the search closes
+/// the gap to the measured state: in an open-loop rollout an unstable system would leave the neighbourhood of the plan.
 fn solve_from(
     ilqr: &mut Ilqr,
     dynamics: &mut dyn Dynamics,

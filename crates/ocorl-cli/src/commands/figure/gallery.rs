@@ -1,7 +1,7 @@
-//! The figures there are: what each is made from and what it shows.
+//! The table of figures: input and content of each.
 
-use ocorl_study::portrait::Portrait;
 use ocorl_study::results::Results;
+use ocorl_study::run_snapshot::RunSnapshot;
 use ocorl_view::{Figure, plots};
 
 /// One figure.
@@ -11,21 +11,21 @@ pub(super) struct Subject {
     pub(super) source: Source,
 }
 
-/// What it is made from.
+/// Input of a figure.
 pub(super) enum Source {
-    /// The results of a study.
+    /// The results of a sweep.
     Sweep { study: &'static str, draw: fn(&Results) -> Figure },
-    /// Runs looked at closely.
-    Run(Portraits),
+    /// Single runs in detail.
+    Run(DetailedRuns),
 }
 
-/// Which runs, and which of their episodes.
-pub(super) struct Portraits {
+/// Runs and episodes that a figure shows in detail.
+pub(super) struct DetailedRuns {
     pub(super) system: &'static str,
     pub(super) set: &'static [(&'static str, &'static str)],
     pub(super) seeds: u64,
     pub(super) at: &'static [usize],
-    pub(super) draw: fn(&[Portrait], &[usize]) -> Figure,
+    pub(super) draw: fn(&[RunSnapshot], &[usize]) -> Figure,
 }
 
 const fn sweep(
@@ -37,22 +37,22 @@ const fn sweep(
     Subject { name, shows, source: Source::Sweep { study, draw } }
 }
 
-const fn run(name: &'static str, shows: &'static str, portraits: Portraits) -> Subject {
-    Subject { name, shows, source: Source::Run(portraits) }
+const fn run(name: &'static str, shows: &'static str, runs: DetailedRuns) -> Subject {
+    Subject { name, shows, source: Source::Run(runs) }
 }
 
-/// All of them, the paper's first.
+/// All figures, those of the paper first.
 pub(super) const GALLERY: [Subject; 17] = [
     sweep("strategies", "strategies", "cost by episode for every measurement strategy", plots::strategies),
     run(
         "phase",
-        "where one run went, what was unknown there, where it was measured",
-        Portraits {
+        "trajectories of one run, coloured by model uncertainty, with measurements",
+        DetailedRuns {
             system: "pendulum",
             set: &[("excitation.scale", "1")],
             seeds: 1,
             at: &[1, 2, 3, usize::MAX],
-            draw: |portraits, at| plots::phase(&portraits[0], at),
+            draw: |runs, at| plots::phase(&runs[0], at),
         },
     ),
     sweep("optimism", "optimism", "optimistic against greedy planning, for each strategy", plots::optimism),
@@ -65,54 +65,54 @@ pub(super) const GALLERY: [Subject; 17] = [
     ),
     run(
         "uncertainty",
-        "uncertainty along the hallucinated trajectory, and the chosen times",
-        Portraits {
+        "model uncertainty along the predicted trajectory, and measurement times",
+        DetailedRuns {
             system: "pendulum",
             set: &[("strategy", "receding-horizon"), ("excitation.scale", "1")],
             seeds: 1,
             at: &[1, 3],
-            draw: |portraits, at| plots::uncertainty(&portraits[0], at),
+            draw: |runs, at| plots::uncertainty(&runs[0], at),
         },
     ),
-    sweep("gaps", "table1", "Table 1 as a picture: distance from the optimum", plots::gaps),
-    sweep("regret", "table1", "cumulative regret with its exponent of growth", plots::regret),
+    sweep("gaps", "table1", "Table 1 as a plot: final cost above the optimum", plots::gaps),
+    sweep("regret", "table1", "cumulative regret with its growth exponent", plots::regret),
     run(
         "calibration",
-        "whether bands hold what they promise",
-        Portraits {
+        "nominal and observed coverage of confidence bands",
+        DetailedRuns {
             system: "pendulum",
             set: &[],
             seeds: 5,
             at: &[2],
-            draw: |portraits, at| plots::calibration(portraits, at.first().copied().unwrap_or(1)),
+            draw: |runs, at| plots::calibration(runs, at.first().copied().unwrap_or(1)),
         },
     ),
     sweep("information", "confidence", "information gain, beta and model complexity", plots::information),
     run(
         "slices",
-        "each derivative along lines: model, band, truth, data",
-        Portraits {
+        "model slices: mean, band, true dynamics, measurements",
+        DetailedRuns {
             system: "pendulum",
             set: &[("excitation.scale", "1")],
             seeds: 1,
             at: &[3],
-            draw: |portraits, at| plots::slices(&portraits[0], at.first().copied().unwrap_or(1)),
+            draw: |runs, at| plots::slices(&runs[0], at.first().copied().unwrap_or(1)),
         },
     ),
     run(
         "field",
-        "the learned vector field, shaded by what is unknown",
-        Portraits {
+        "learned vector field, shaded by model uncertainty",
+        DetailedRuns {
             system: "pendulum",
             set: &[],
             seeds: 1,
             at: &[1],
-            draw: |portraits, at| plots::field(&portraits[0], at),
+            draw: |runs, at| plots::field(&runs[0], at),
         },
     ),
     sweep("theory", "theory", "receding horizon and oracle: regret, measurements, m_n", plots::theory),
     sweep("confidence", "confidence", "beta = 1 against calibrated and information gain", plots::gaps),
-    sweep("exploration", "exploration", "optimism against greed, Thompson and bonus", plots::gaps),
+    sweep("exploration", "exploration", "optimistic, greedy, Thompson and bonus planning", plots::gaps),
     sweep("reference", "reference", "the authors' settings against ours", plots::strategies),
     sweep("discrete", "discrete", "learned in continuous against discrete time", plots::gaps),
 ];

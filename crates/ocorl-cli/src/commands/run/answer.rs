@@ -1,27 +1,27 @@
-//! What `ocorl run` answers: rows and closing words for people, one document for programs. Costs are in the units of Table 1.
+//! The answer of `ocorl run`: table rows and closing lines, or one JSON document. Costs are in the units of Table 1.
 
 use crate::errors::Failure;
 use cpu_time::ProcessTime;
 use ocorl::learn::{Episode, Record, Settings};
-use ocorl::system::{Benchmark, Cell};
+use ocorl::system::{Cell, KnownSystem};
 use ocorl_study::known::Known;
-use ocorl_study::run::words::Words;
+use ocorl_study::run::printed;
+use ocorl_study::run::text_report::TextReport;
 use serde::Serialize;
 
-/// What was learned so far.
+/// The episodes so far.
 pub(super) struct Learned<'a> {
-    pub(super) benchmark: &'a Benchmark,
+    pub(super) benchmark: &'a KnownSystem,
     pub(super) settings: &'a Settings,
     seed: u64,
     pub(super) known: Known,
-    pub(super) words: Words<'a>,
-    /// Their records in the units of the table, all else in those of the task.
+    pub(super) report: TextReport<'a>,
     pub(super) episodes: Vec<Episode>,
     seconds: f64,
     cpu_seconds: f64,
 }
 
-/// For programs.
+/// The run as JSON.
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
     system: &'a str,
@@ -29,7 +29,7 @@ pub(super) struct Document<'a> {
     explore: &'a str,
     seed: u64,
     optimum: f64,
-    final_cost: f64,
+    final_cost: Option<f64>,
     cpu_seconds: f64,
     elapsed_seconds: f64,
     version: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Document<'a> {
     paper: Option<PaperCell>,
     table_scale: f64,
     stays_within_1_percent_from: Option<usize>,
-    episodes: Vec<&'a Record>,
+    episodes: Vec<Record>,
     settings: &'a Settings,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
@@ -53,23 +53,23 @@ struct PaperCell {
 }
 
 impl<'a> Learned<'a> {
-    /// Nothing yet. `known` is in the units of the table.
-    pub(super) fn new(benchmark: &'a Benchmark, settings: &'a Settings, seed: u64, known: Known) -> Self {
-        let words = Words::new(benchmark, settings, seed).with_known(Some(known));
+    /// A run without episodes.
+    pub(super) fn new(benchmark: &'a KnownSystem, settings: &'a Settings, seed: u64, known: Known) -> Self {
+        let report = TextReport::new(benchmark, settings, seed).with_known(Some(known));
         let episodes = Vec::new();
-        Learned { benchmark, settings, seed, known, words, episodes, seconds: 0.0, cpu_seconds: 0.0 }
+        Learned { benchmark, settings, seed, known, report, episodes, seconds: 0.0, cpu_seconds: 0.0 }
     }
 
-    /// Takes an episode in, and returns its row.
+    /// Adds an episode, and returns its table row.
     pub(super) fn add(&mut self, episode: Episode) -> String {
-        let row = self.words.row(&episode);
+        let row = self.report.row(&episode);
         self.episodes.push(episode);
         row
     }
 
-    /// It is over, and took so long. Regrets are counted from an episode that is cheaper than the optimum, should there be one.
+    /// Sets the duration at the end. Regret is counted from the cheapest episode, if one costs less than the computed optimum.
     pub(super) fn timed(mut self, seconds: f64) -> Self {
-        if let Some(known) = self.words.correct(&mut self.episodes) {
+        if let Some(known) = self.report.correct(&mut self.episodes) {
             self.known = known;
         }
         self.seconds = seconds;
@@ -77,43 +77,46 @@ impl<'a> Learned<'a> {
         self
     }
 
-    fn final_cost(&self) -> f64 {
-        self.episodes.last().map_or(f64::NAN, |last| last.record.cost)
+    /// The records of its episodes as they are shown: costs in the units of Table 1.
+    pub(super) fn printed(&self) -> Vec<Record> {
+        self.episodes.iter().map(|e| printed(&e.record, self.benchmark.table_units())).collect()
     }
 
-    /// The end that is none, if it is: a signal, or a last episode that did not complete.
+    /// The failure of the run, if it was interrupted or its last episode did not complete.
     pub(super) fn failure(&self, signal: Option<usize>) -> Option<Failure> {
         let (done, all) = (self.episodes.len(), self.settings.episodes);
         if let Some(signal) = signal.filter(|_| done < all) {
             return Some(Failure::interrupted(signal, format!("interrupted after {done} of {all} episodes")));
         }
-        let end = self.words.flag(self.episodes.last()?)?;
+        let end = self.report.flag(self.episodes.last()?)?;
         Some(Failure::badly(format!("the last episode did not complete: {end}")))
     }
 
-    /// For people, below the rows.
+    /// The lines below the table.
     pub(super) fn closing(&self) -> String {
-        self.words.closing(&self.episodes, self.seconds)
+        self.report.closing(&self.episodes, self.seconds)
     }
 
-    /// For programs, with what went wrong.
+    /// The run as JSON, with its failure.
     pub(super) fn document(&'a self, failure: Option<&'a Failure>) -> Document<'a> {
+        let units = self.benchmark.table_units();
+        let (known, episodes) = (self.known.printed(units), self.printed());
         Document {
             system: &self.benchmark.name,
             strategy: self.settings.strategy.name(),
             explore: self.settings.explore.name(),
             seed: self.seed,
-            optimum: self.known.continuous,
-            final_cost: self.final_cost(),
+            optimum: known.continuous,
+            final_cost: episodes.last().map(|last| last.cost),
             cpu_seconds: self.cpu_seconds,
             elapsed_seconds: self.seconds,
             version: env!("CARGO_PKG_VERSION"),
-            exact_zoh: self.known.held,
-            holds: self.known.holds,
-            paper: self.words.paper().map(|Cell { mean, std }| PaperCell { mean, std }),
-            table_scale: self.benchmark.table_scale(),
-            stays_within_1_percent_from: self.words.near_from(&self.episodes),
-            episodes: self.episodes.iter().map(|e| &e.record).collect(),
+            exact_zoh: known.held,
+            holds: known.holds,
+            paper: self.report.paper().map(|Cell { mean, std }| PaperCell { mean, std }),
+            table_scale: units.scale(),
+            stays_within_1_percent_from: self.report.near_from(&self.episodes),
+            episodes,
             settings: self.settings,
             error: failure.map(Failure::message),
             exit_code: failure.map(|f| f.code),

@@ -1,13 +1,13 @@
-//! The folder of a run: every number in plain files, two pictures. Costs are in the units of Table 1.
+//! The files of a run: every number in plain files, and two plots. Costs are in the units of Table 1.
 //!
-//! | file | holds |
+//! | file | content |
 //! |---|---|
-//! | `run.json` | what `--json` answers |
-//! | `costs.csv`, `theory.csv` | one row an episode |
-//! | `trajectories.csv` | what was done, at 201 moments of each run |
-//! | `plans.csv` | what was to be done, at the nodes of each plan; a control holds until the next node |
-//! | `measurements.csv` | what was measured (in discrete time mean derivatives over the holds that begin at t), and when the moment was chosen: `ahead` with the plan, `online` on the way, `afterwards` (oracle), or not at all (`excitation`) |
-//! | `report.html`, `report.json` | all of it on one page, and the numbers behind its figures |
+//! | `run.json` | the document that `--json` prints |
+//! | `costs.csv`, `theory.csv` | one row per episode |
+//! | `trajectories.csv` | executed trajectories, 201 samples of each run |
+//! | `plans.csv` | plans at their nodes; a control holds until the next node |
+//! | `measurements.csv` | measurements (in discrete time mean derivatives over the intervals that begin at t), and when their time was chosen: `ahead` with the plan, `online` during the run, `afterwards` (oracle), or not at all (`excitation`) |
+//! | `report.html`, `report.json` | the report, and the numbers behind its figures |
 //! | `cost.svg`, `phase.svg` | cost and regret by episode; some episodes in the plane of two states |
 
 use super::answer::Learned;
@@ -22,16 +22,16 @@ use ocorl_view::report;
 use ocorl_view::{svg, write_atomically};
 use std::path::Path;
 
-/// Every so many-th moment of a run is kept: 201 of 1001.
+/// Every fifth sample of a run is stored: 201 of 1001.
 const STRIDE: usize = 5;
 
-/// Writes all files; each is there whole, or as it was.
+/// Writes all files, each atomically.
 pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> {
     let shown = Run {
         benchmark: learned.benchmark,
         settings: learned.settings,
         known: &learned.known,
-        paper: learned.words.paper(),
+        paper: learned.report.paper(),
         episodes: &learned.episodes,
     };
     for (name, contents) in [
@@ -49,12 +49,13 @@ pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> 
     }
     let page = folder.join("report.html");
     report::study(folder, &mut |_| {})?.write(&page).map_err(|error| Failure::file(&page, &error))?;
-    // Who only looks leaves an empty log behind; who could write takes it away. If somebody else writes, it is theirs.
+    // A reader leaves an empty SQLite log behind; opening for writing removes it. If another process writes, the log belongs to
+    // it.
     drop(Study::open(folder, Access::Write));
     Ok(())
 }
 
-/// A table that grows by rows.
+/// A CSV table that grows by rows.
 struct Csv(String);
 
 impl Csv {
@@ -68,7 +69,7 @@ impl Csv {
     }
 }
 
-/// A number that reads back as the same bits; nothing where there is none.
+/// A number that reads back as the same bits; empty if it is missing.
 fn number(value: impl Into<Option<f64>>) -> String {
     value.into().filter(|v| v.is_finite()).map_or(String::new(), |value| format!("{value:?}"))
 }
@@ -104,18 +105,21 @@ fn costs(learned: &Learned<'_>) -> String {
     let names = scalars.iter().map(|(name, _)| (*name).to_owned());
     let scales = states.iter().map(|q| format!("confidence_scale_{}", q.name));
     let mut csv = Csv::new(&names.chain(scales).chain(["outcome".into()]).collect::<Vec<_>>());
-    for record in learned.episodes.iter().map(|e| &e.record) {
+    for record in &learned.printed() {
         let cells = scalars.iter().map(|(_, cell)| cell(record));
         let scales = (0..states.len()).map(|i| number(record.confidence_scale.get(i).copied()));
-        // Our words for outcomes have no quotes; a reason may have a comma.
-        csv.row(cells.chain(scales).chain([format!("\"{}\"", record.outcome.replace('"', "\"\""))]));
+        // Outcome texts have no quotes; a reason may have a comma.
+        csv.row(
+            cells.chain(scales).chain([format!("\"{}\"", record.outcome.to_string().replace('"', "\"\""))]),
+        );
     }
     csv.0
 }
 
-/// One row an episode that was planned; in discrete time the quantities of the appendix.
+/// One row per planned episode; in discrete time the quantities of the paper's appendix.
 fn theory(learned: &Learned<'_>) -> String {
-    let records = || learned.episodes.iter().map(|e| &e.record);
+    let all = learned.printed();
+    let records = || all.iter();
     if learned.settings.time == Time::Discrete {
         let rows = records().filter_map(|r| Some((r.episode, discrete(r.discrete_theory.as_ref()?))));
         return table(&discrete(&DiscreteTheory::default()), rows);
@@ -124,7 +128,7 @@ fn theory(learned: &Learned<'_>) -> String {
     table(&continuous(&Theory::default()), rows)
 }
 
-/// Rows of named cells; the names are those of `first`.
+/// Rows of named cells; the header has the names of `first`.
 fn table(
     first: &[(&str, String)],
     rows: impl Iterator<Item = (usize, Vec<(&'static str, String)>)>,
@@ -184,14 +188,15 @@ fn discrete(t: &DiscreteTheory) -> Vec<(&'static str, String)> {
 }
 
 fn trajectories(learned: &Learned<'_>) -> String {
-    let scale = learned.benchmark.table_scale();
+    let units = learned.benchmark.table_units();
     let mut csv = Csv::new(&columns(&["episode", "start", "t"], learned, ["cost".into()]));
     for episode in &learned.episodes {
         for (start, leg) in episode.executed.iter().enumerate() {
             let path = &leg.trajectory;
             for i in (0..path.times.len()).step_by(STRIDE) {
                 let point = path.states.at(i).iter().chain(path.controls.at(i));
-                let values = [path.times[i]].into_iter().chain(point.copied()).chain([scale * path.costs[i]]);
+                let values =
+                    [path.times[i]].into_iter().chain(point.copied()).chain([units.cost(path.costs[i])]);
                 csv.row(numbered(episode.record.episode, start).chain(values.map(number)));
             }
         }
@@ -231,7 +236,7 @@ fn measurements(learned: &Learned<'_>) -> String {
             for reading in &leg.readings {
                 let chosen = if intention.is_none() { "excitation" } else { when };
                 let point = reading.state.iter().chain(&reading.control).copied();
-                // Where only states were measured there are none.
+                // Without derivatives if only states were measured.
                 let derivative: Vec<String> = match &reading.derivative {
                     Some(derivative) => derivative.iter().copied().map(number).collect(),
                     None => vec![String::new(); reading.state.len()],

@@ -1,9 +1,9 @@
-//! The work, on threads of its own: whoever waits can watch the clock, and leave at any moment.
+//! Runs the learning loop in threads of its own, so that the main thread can update the screen and react to signals.
 
 use crate::errors::Failure;
 use ocorl::event::{Event, Watch};
 use ocorl::learn::{Episode, Settings};
-use ocorl::system::{Benchmark, Task};
+use ocorl::system::{KnownSystem, Task};
 use ocorl_study::known::Known;
 use ocorl_study::run::Run;
 use ocorl_study::run::events::warnings;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// What is told on the way.
+/// A message from the learning threads.
 pub(super) enum Message {
-    /// An episode, and what is being done for it.
+    /// Number of an episode, and its present phase.
     Phase(usize, &'static str),
     Warning(String),
     Known(Known),
@@ -22,9 +22,9 @@ pub(super) enum Message {
     Ended(Result<(), Failure>),
 }
 
-/// One run to be made.
+/// One run to execute.
 pub(super) struct Job {
-    pub(super) benchmark: Benchmark,
+    pub(super) benchmark: KnownSystem,
     pub(super) settings: Settings,
     pub(super) seed: u64,
     pub(super) cancel: Arc<AtomicBool>,
@@ -32,7 +32,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Begins; the last message is [`Message::Ended`]. Every episode is kept in `study`, if there is one.
+    /// Starts the run; the last message is [`Message::Ended`]. Every episode is stored in `study`, if there is one.
     pub(super) fn start(self, study: Option<Study>) -> Receiver<Message> {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
@@ -58,12 +58,12 @@ impl Job {
     }
 }
 
-/// Who has left hears nothing.
+/// Sends a message; ignored if the receiver is gone.
 fn tell(to: &Sender<Message>, message: Message) {
     let _ = to.send(message);
 }
 
-/// An event in words.
+/// Sends the message for a learning event.
 fn report(task: &Task, event: &Event<'_>, to: &Sender<Message>) {
     let phase = match event {
         Event::EpisodeBegan { episode: 0, .. } => Some((0, "running")),

@@ -1,45 +1,45 @@
-//! The picture of a run: a pure function from what is known to lines of text.
+//! The live display of a run: a pure function from the state of the run to lines of text.
 
 use crate::terminal::{Line, Look};
 use ocorl_study::estimate::duration;
 use ocorl_study::known::Known;
 use ocorl_study::run::numbers::{cost, percent_more};
 
-/// Lines of the chart.
+/// Number of lines of the chart.
 const ROWS: usize = 4;
-/// An eighth to eight eighths of a line.
+/// Block characters from one eighth to a full line.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Left of the chart.
+/// Columns left of the chart.
 const MARGIN: usize = 12;
-/// Columns of an episode at most.
+/// Largest number of columns per episode.
 const WIDEST: usize = 3;
 
-/// All that the picture shows. Costs are in the units of the table.
+/// Everything that the display shows. Costs are in the units of the table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// What is run.
+    /// Title of the run.
     pub(super) title: String,
-    /// Episodes there will be.
+    /// Total number of episodes.
     pub(super) of: usize,
-    /// What is possible, once it is found.
+    /// Costs with known dynamics, once computed.
     pub(super) known: Option<Known>,
-    /// Of every episode so far.
+    /// Cost of every episode so far.
     pub(super) costs: Vec<f64>,
-    /// What is being done.
+    /// Present phase.
     pub(super) phase: String,
-    /// Since it began, in seconds.
+    /// Seconds since the phase began.
     pub(super) phase_seconds: f64,
-    /// So far.
+    /// Number of measurements so far.
     pub(super) measurements: usize,
-    /// Of the last episode.
+    /// Model uncertainty of the last episode.
     pub(super) uncertainty: Option<f64>,
-    /// Since the program began.
+    /// Seconds since the program started.
     pub(super) seconds: f64,
-    /// Until it ends, about.
+    /// Estimated seconds until the end.
     pub(super) left: Option<f64>,
 }
 
-/// The picture, in lines of at most `width` columns.
+/// The display as lines of at most `width` columns.
 pub(super) fn lines(state: &State, width: usize) -> Vec<Line> {
     let mut lines = vec![head(state, width)];
     lines.extend(chart(state, width));
@@ -53,15 +53,15 @@ pub(super) fn lines(state: &State, width: usize) -> Vec<Line> {
         let against = |of: f64, name: &str| format!("{} {name} {}", percent_more(*last, of), cost(of));
         let costs = [
             format!("cost {}", cost(*last)),
-            against(known.continuous, "from best continuous"),
-            against(known.held, "from best hold"),
+            against(known.continuous, "from optimum"),
+            against(known.held, "from optimal zero-order hold"),
         ];
         lines.extend(packed(&costs, width));
     }
     lines
 }
 
-/// What is run, and the clock at the other end.
+/// The title, and the elapsed time at the right end.
 fn head(state: &State, width: usize) -> Line {
     let left = state.left.map_or(String::new(), |left| format!(", about {} left", duration(left)));
     let clock = format!("{:.1} s{left}", state.seconds);
@@ -71,23 +71,23 @@ fn head(state: &State, width: usize) -> Line {
     Line::new().add(Look::Strong, title).add(Look::Plain, blanks).add(Look::Plain, clock)
 }
 
-/// Words side by side, in as many lines as they need.
-fn packed(words: &[String], width: usize) -> Vec<Line> {
+/// Items side by side, in as many lines as they need.
+fn packed(items: &[String], width: usize) -> Vec<Line> {
     let mut lines: Vec<String> = Vec::new();
-    for word in words {
+    for item in items {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 4 + word.chars().count() <= width => {
+            Some(line) if line.chars().count() + 4 + item.chars().count() <= width => {
                 line.push_str("    ");
-                line.push_str(word);
+                line.push_str(item);
             }
-            _ => lines.push(word.clone()),
+            _ => lines.push(item.clone()),
         }
     }
     lines.into_iter().map(|line| Line::new().add(Look::Plain, line)).collect()
 }
 
-/// Cost above the optimum by episode, on a logarithmic scale. Episodes to come are dots; with more episodes than columns the last ones
-/// are shown.
+/// Cost above the optimum by episode, on a logarithmic scale. Future episodes are dots; with more episodes than columns the last
+/// ones are shown.
 fn chart(state: &State, width: usize) -> Vec<Line> {
     let Some(known) = state.known.filter(|_| width > MARGIN + 10) else { return Vec::new() };
     let room = width - MARGIN;
@@ -96,7 +96,7 @@ fn chart(state: &State, width: usize) -> Vec<Line> {
     let shown = all.min(room / wide);
     // The window follows the last episode.
     let first = state.costs.len().saturating_sub(shown.saturating_sub(1)).min(all - shown);
-    // What is not above the optimum has no logarithm, and what is not finite no height.
+    // A value that is not above the optimum has no logarithm, and one that is not finite no height.
     let least = (1e-6 * known.continuous.abs()).max(f64::MIN_POSITIVE);
     let above: Vec<f64> = state.costs.iter().map(|cost| (cost - known.continuous).max(least)).collect();
     let seen = above[first.min(above.len())..].iter().copied().filter(|value| value.is_finite());
@@ -118,13 +118,13 @@ fn chart(state: &State, width: usize) -> Vec<Line> {
         lines.push(Line::new().add(Look::Dim, format!("{label:>room$} │")).add(Look::Bars, bars));
     }
     let axis = format!("{:>MARGIN$} cost above the optimum {}, log scale", "└", cost(known.continuous));
-    let hold = format!(", best hold {}", short(known.held - known.continuous));
+    let hold = format!(", optimal zero-order hold {}", short(known.held - known.continuous));
     let both = axis.chars().count() + hold.chars().count() <= width;
     lines.push(Line::new().add(Look::Dim, if both { axis + &hold } else { axis }));
     lines
 }
 
-/// What of an episode's bar stands in a row of the chart.
+/// The characters of an episode's bar in one row of the chart.
 fn bar(height: Option<&usize>, row: usize, wide: usize) -> String {
     let sign = match height.map(|height| height.saturating_sub(8 * row)) {
         None if row == 0 => return format!("{:<wide$}", '·'),
@@ -136,7 +136,7 @@ fn bar(height: Option<&usize>, row: usize, wide: usize) -> String {
     sign.to_string().repeat(wide - gap) + &" ".repeat(gap)
 }
 
-/// From 1 to all eighths of the chart.
+/// Height of a bar in eighths of a line, at least 1.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -151,7 +151,7 @@ fn height(value: f64, low: f64, high: f64) -> usize {
     1 + (share.clamp(0.0, 1.0) * (most - 1) as f64).round() as usize
 }
 
-/// Three digits.
+/// A number with three digits.
 fn short(value: f64) -> String {
     match value.abs() {
         a if (100.0..1e5).contains(&a) => format!("{value:.0}"),
@@ -172,7 +172,7 @@ mod tests {
             known: Some(Known {
                 continuous: 20.0,
                 tracked: 20.0,
-                held_as_printed: 20.6,
+                held_as_printed: Some(20.6),
                 held: 20.5,
                 holds: 9,
             }),
@@ -204,8 +204,8 @@ mod tests {
             "           └ cost above the optimum 20.0000, log scale",
             "episode 4 of 10: planning, 0.8 s    40 measurements",
             "uncertainty 0.0123",
-            "cost 20.0100    +0.05 % from best continuous 20.0000",
-            "-2.39 % from best hold 20.5000",
+            "cost 20.0100    +0.05 % from optimum 20.0000",
+            "-2.39 % from optimal zero-order hold 20.5000",
         ];
         assert_eq!(plain(&state(), 59).join("\n"), expected.join("\n"));
     }
@@ -218,9 +218,13 @@ mod tests {
             lines[0].ends_with("12.3 s, about 25 s left") && lines[0].chars().count() == 99,
             "{lines:#?}"
         );
-        assert_eq!(lines[5].trim(), "└ cost above the optimum 20.0000, log scale, best hold 0.5000");
+        assert_eq!(
+            lines[5].trim(),
+            "└ cost above the optimum 20.0000, log scale, optimal zero-order hold 0.5000"
+        );
         assert_eq!(lines[6], "episode 4 of 10: planning, 0.8 s    40 measurements    uncertainty 0.0123");
-        let costs = "cost 20.0100    +0.05 % from best continuous 20.0000    -2.39 % from best hold 20.5000";
+        let costs =
+            "cost 20.0100    +0.05 % from optimum 20.0000    -2.39 % from optimal zero-order hold 20.5000";
         assert_eq!(lines[7], costs);
     }
 
@@ -231,15 +235,15 @@ mod tests {
         state.of = 1000;
         state.costs = (0..900).map(|n| 20.0 + 100.0 / f64::from(n + 1)).collect();
         let lines = plain(&state, 199);
-        // The last episode is in sight, and one to come.
+        // The last episode is visible, and one future episode.
         assert!(lines[4].ends_with('·') && lines[4].chars().count() == 199, "{lines:#?}");
         assert!(lines[4].contains("▁▁·") || lines[4].contains("▁·"), "{lines:#?}");
     }
 
     #[test]
     fn before_anything_is_known_and_with_odd_numbers() {
-        let begin = State { phase: "finding the best control".into(), of: 3, ..State::default() };
-        assert_eq!(plain(&begin, 59)[1..], ["finding the best control, 0.0 s"]);
+        let begin = State { phase: "computing the optimum".into(), of: 3, ..State::default() };
+        assert_eq!(plain(&begin, 59)[1..], ["computing the optimum, 0.0 s"]);
         let known = State { known: state().known, ..begin.clone() };
         assert!(plain(&known, 59)[4].ends_with("│·  ·  ·"));
         for costs in [vec![f64::NAN], vec![f64::INFINITY, 20.0], vec![19.0, 20.0], vec![1e300, 20.0]] {

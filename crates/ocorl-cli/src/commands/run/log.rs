@@ -1,13 +1,14 @@
-//! Numbers of every episode for TensorBoard. Whatever happens to them, the run goes on.
+//! Writes the numbers of every episode for TensorBoard. A failure does not stop the run.
 
 use super::progress::Screen;
 use ocorl::learn::Record;
+use ocorl::system::TableUnits;
 use ocorl_study::cell::EpisodeRow;
 use ocorl_study::event_file::EventFile;
 use std::io;
 use std::path::Path;
 
-/// Below the folder of the run.
+/// Folder below that of the run.
 const FOLDER: &str = "tensorboard";
 
 /// A log, until writing it fails.
@@ -16,17 +17,17 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Begins anew: a run that goes on tells of its earlier episodes once more, so what was written of them before goes.
+    /// Starts a new log. A continued run reports its earlier episodes again, so the old log is removed.
     pub(super) fn begin(folder: &Path, screen: &mut Screen) -> Self {
         let folder = folder.join(FOLDER);
         let file = EventFile::replace(&folder).map_err(|error| warn(&error, screen)).ok();
         Log { file }
     }
 
-    /// Writes an episode, whose costs are in the units of the table.
-    pub(super) fn episode(&mut self, record: &Record, screen: &mut Screen) {
+    /// Writes an episode, its costs in these units.
+    pub(super) fn episode(&mut self, record: &Record, units: TableUnits, screen: &mut Screen) {
         let Some(file) = &mut self.file else { return };
-        if let Err(error) = file.episode(&EpisodeRow::new(record, 1.0)) {
+        if let Err(error) = file.episode(&EpisodeRow::new(record, units)) {
             warn(&error, screen);
             self.file = None;
         }
@@ -34,5 +35,5 @@ impl Log {
 }
 
 fn warn(error: &io::Error, screen: &mut Screen) {
-    screen.warn(&format!("nothing more is logged for TensorBoard: {error}"));
+    screen.warn(&format!("logging for TensorBoard stopped: {error}"));
 }

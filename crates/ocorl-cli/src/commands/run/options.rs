@@ -1,28 +1,28 @@
-//! What `ocorl run` accepts, and what its options come to.
+//! The arguments of `ocorl run`, and what follows from them.
 
 use crate::choices::Choices;
 use ocorl::learn::Settings;
-use ocorl::system::Benchmark;
+use ocorl::system::KnownSystem;
 use std::path::PathBuf;
 
-/// What `ocorl run` accepts.
+/// Arguments of `ocorl run`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
-  ocorl run pendulum                                  learn to swing it up, into runs/pendulum-0
-  ocorl run bicycle --strategy equidistant --seed 3   measured at even times, with other noise
+  ocorl run pendulum                                  learn a swing-up, into runs/pendulum-0
+  ocorl run bicycle --strategy equidistant --seed 3   measure at equidistant times, with another seed
   ocorl run cart-pole --set model.kernel=matern-5/2 --set plan.intervals=100")]
 pub(crate) struct Arguments {
-    /// A system by name, see: ocorl list; or a file that describes one, see: ocorl new
+    /// Name of a system (see: ocorl list), or a file that describes one (see: ocorl new)
     #[arg(value_name = "SYSTEM")]
     pub(super) system: String,
     #[command(flatten)]
     pub(super) choices: Choices,
-    /// Seed of everything random
+    /// Random seed
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(super) seed: u64,
-    /// Threads; they do not change the answer [default: all processors]
+    /// Number of threads; results do not depend on it [default: number of processors]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub(super) threads: Option<usize>,
     /// Folder for the results [default: runs/SYSTEM-SEED]
@@ -31,52 +31,52 @@ pub(crate) struct Arguments {
     /// Write no files
     #[arg(long)]
     no_save: bool,
-    /// Numbers of every episode for a tracker too, into the same folder
+    /// Also log every episode for a tracker, into the same folder
     #[arg(long, value_name = "TRACKER", conflicts_with = "no_save")]
     pub(super) log: Option<Tracker>,
     #[command(flatten)]
     picture: Picture,
-    /// Print all settings as TOML, and end
+    /// Print all settings as TOML, and exit
     #[arg(long)]
     pub(super) print_config: bool,
 }
 
-/// Who else is told of every episode.
+/// A tracker that logs every episode.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub(super) enum Tracker {
-    /// Event files, below tensorboard/
+    /// TensorBoard event files, in the subfolder tensorboard/
     Tensorboard,
 }
 
-/// Whether there is to be a picture.
+/// Whether to show the live display.
 #[derive(clap::Args)]
 struct Picture {
-    /// A picture of the run while it lasts [default: on terminals of 100 columns and 20 rows or more]
+    /// Show a live display [default: on terminals of at least 100 columns and 20 rows]
     #[arg(long, conflicts_with = "no_live")]
     live: bool,
-    /// One line instead
+    /// Show one progress line instead
     #[arg(long)]
     no_live: bool,
 }
 
 impl Arguments {
-    /// Whether nobody said where the results go.
+    /// Whether the output folder was left to the program.
     pub(super) fn is_free(&self) -> bool {
         self.out.is_none()
     }
 
-    /// Whether there is to be a picture, if anything was said.
+    /// Whether to show the live display, if the user has decided.
     pub(super) fn picture(&self) -> Option<bool> {
         if self.picture.live { Some(true) } else { self.picture.no_live.then_some(false) }
     }
 }
 
-/// Where the results go; the name says what is not as usual.
-pub(super) fn folder(arguments: &Arguments, b: &Benchmark, settings: &Settings) -> Option<PathBuf> {
+/// The output folder; its name contains the settings that are not defaults.
+pub(super) fn folder(arguments: &Arguments, b: &KnownSystem, settings: &Settings) -> Option<PathBuf> {
     if arguments.no_save {
         return None;
     }
-    let usual = Settings::for_benchmark(b);
+    let usual = Settings::for_system(b);
     let mut name = vec![&*b.name];
     if arguments.choices.settings == "reference" {
         name.push("reference");

@@ -1,10 +1,11 @@
-//! What is seen while it runs: rows on standard output, talk on standard error, and on a terminal a picture or one line that moves.
+//! Output of a run while it lasts: table rows on standard output, messages on standard error, and on a terminal a live display or
+//! one progress line.
 
 use super::live::{State, lines};
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::terminal::{Picture, say, size, write_out};
 use ocorl::learn::{Record, Settings};
-use ocorl::system::Benchmark;
+use ocorl::system::KnownSystem;
 use ocorl_study::cell::Cell;
 use ocorl_study::estimate::remaining;
 use ocorl_study::known::Known;
@@ -12,77 +13,77 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, stderr, stdout};
 use std::time::{Duration, Instant};
 
-/// A picture is drawn at most so often.
+/// Smallest interval between frames.
 const FRAME: Duration = Duration::from_millis(100);
-/// A terminal this large gets a picture without being asked.
+/// Terminal size (columns, rows) from which the live display is the default.
 const LARGE: (usize, usize) = (100, 20);
-/// So many of the last episodes tell how long the next will take.
+/// Number of recent episodes from which the remaining time is estimated.
 const RECENT: usize = 5;
 
-/// Where a run is shown.
+/// The output of a run.
 pub(super) struct Screen {
-    manners: Manners,
+    global: GlobalArgs,
     live: Live,
     begin: Instant,
     phase: String,
     said: BTreeSet<String>,
 }
 
-/// What moves.
+/// The part that is redrawn.
 enum Live {
     Nothing,
     Line,
     Picture(Box<Moving>),
 }
 
-/// A picture that moves.
+/// The live display.
 #[derive(Default)]
 struct Moving {
     state: State,
     shown: Picture,
-    /// When it was drawn.
+    /// Time of the last frame.
     drawn: Option<Instant>,
-    /// For standard output, where that is the same terminal: goes there with the next picture.
+    /// Text for standard output if that is the same terminal; it is written with the next frame.
     held: String,
     phase_begin: Option<Instant>,
-    /// When each episode ended.
+    /// End time of each episode.
     ends: Vec<Instant>,
-    /// Seconds that all of it usually takes.
+    /// Typical duration of the whole run in seconds.
     usual: Option<f64>,
 }
 
 impl Screen {
-    /// With a picture, if that is wished for or there is room, and nobody said otherwise.
-    pub(super) fn new(manners: Manners, picture: Option<bool>) -> Self {
+    /// Uses the live display if it is requested, or if the terminal is large enough and nothing else is requested.
+    pub(super) fn new(global: GlobalArgs, picture: Option<bool>) -> Self {
         let roomy = || size().is_some_and(|(columns, rows)| columns >= LARGE.0 && rows >= LARGE.1);
-        let live = if manners.quiet || !stderr().is_terminal() {
+        let live = if global.quiet || !stderr().is_terminal() {
             Live::Nothing
-        } else if !manners.json && size().is_some() && picture.unwrap_or_else(roomy) {
+        } else if !global.json && size().is_some() && picture.unwrap_or_else(roomy) {
             Live::Picture(Box::default())
         } else {
             Live::Line
         };
-        let phase = "finding the best control".into();
-        Screen { manners, live, begin: Instant::now(), phase, said: BTreeSet::new() }
+        let phase = "computing the optimum".into();
+        Screen { global, live, begin: Instant::now(), phase, said: BTreeSet::new() }
     }
 
-    /// What will be run.
-    pub(super) fn begins(&mut self, b: &Benchmark, settings: &Settings, seed: u64) {
+    /// Sets the title of the run.
+    pub(super) fn begins(&mut self, b: &KnownSystem, settings: &Settings, seed: u64) {
         let Live::Picture(moving) = &mut self.live else { return };
         let names = (&b.name, settings.strategy.name(), settings.explore.name());
         moving.state.title = format!("{}, {}, {}, seed {seed}", names.0, names.1, names.2);
         moving.state.of = settings.episodes;
-        moving.usual = b.published.map(|_| usual(b, settings, seed));
+        moving.usual = b.published().map(|_| usual(b, settings, seed));
     }
 
-    /// What is possible.
+    /// Sets the costs with known dynamics, in the units of the table.
     pub(super) fn known(&mut self, known: &Known) {
         if let Live::Picture(moving) = &mut self.live {
             moving.state.known = Some(*known);
         }
     }
 
-    /// An episode is over.
+    /// Adds a finished episode, whose costs are in the units of the table.
     pub(super) fn learned(&mut self, record: &Record) {
         let Live::Picture(moving) = &mut self.live else { return };
         moving.state.costs.push(record.cost);
@@ -91,30 +92,30 @@ impl Screen {
         moving.ends.push(Instant::now());
     }
 
-    /// Since the program began.
+    /// Seconds since the program started.
     pub(super) fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// For people, to standard output; programs get one document at the end.
+    /// Writes to standard output; with `--json` nothing is written before the end.
     pub(super) fn out(&mut self, text: &str) {
-        if self.manners.json {
+        if self.global.json {
             return self.tick();
         }
         match &mut self.live {
             Live::Picture(moving) if moving.drawn.is_some() && stdout().is_terminal() => moving.held += text,
             _ => {
                 self.clear_line();
-                // A full disk is noticed at the latest by the closing words; learning goes on.
+                // A full disk is reported with the closing lines at the latest; learning continues.
                 let _ = write_out(text);
             }
         }
         self.tick();
     }
 
-    /// Says something once.
+    /// Prints a warning.
     pub(super) fn warn(&mut self, text: &str) {
-        if !self.manners.quiet && self.said.insert(text.into()) {
+        if !self.global.quiet && self.said.insert(text.into()) {
             self.clear();
             say(&format!("warning: {text}\n"));
         }
@@ -129,7 +130,7 @@ impl Screen {
         self.tick();
     }
 
-    /// Moves what moves.
+    /// Redraws the live part.
     pub(super) fn tick(&mut self) {
         let seconds = self.seconds();
         match &mut self.live {
@@ -139,7 +140,7 @@ impl Screen {
         }
     }
 
-    /// Takes away what moves.
+    /// Erases the live part.
     pub(super) fn clear(&mut self) {
         self.clear_line();
         if let Live::Picture(moving) = &mut self.live {
@@ -154,7 +155,7 @@ impl Screen {
     }
 }
 
-/// However a run ends, the terminal is in order.
+/// Restores the terminal however the run ends.
 impl Drop for Screen {
     fn drop(&mut self) {
         if let Live::Picture(moving) = &mut self.live {
@@ -180,14 +181,14 @@ impl Moving {
         self.shown.draw(&lines(&self.state, width));
     }
 
-    /// Takes the picture away, and says what was held back.
+    /// Erases the live display, and writes the text that was held back.
     fn end(&mut self) {
         self.shown.end();
-        // As above: what cannot be written is noticed at the end.
+        // As above: a failure to write is reported at the end.
         let _ = write_out(&std::mem::take(&mut self.held));
     }
 
-    /// Seconds until the end: as long an episode as the last ones, or what is usual.
+    /// Estimated seconds until the end, from the last episodes or the typical duration.
     fn left(&self, seconds: f64) -> Option<f64> {
         let (done, all) = (self.ends.len(), self.state.of);
         let recent = &self.ends[done.saturating_sub(RECENT + 1)..];
@@ -202,8 +203,8 @@ impl Moving {
     }
 }
 
-/// What a run with so many episodes usually takes.
-fn usual(b: &Benchmark, settings: &Settings, seed: u64) -> f64 {
+/// Typical duration of a run with this many episodes, in seconds.
+fn usual(b: &KnownSystem, settings: &Settings, seed: u64) -> f64 {
     let episodes = ocorl_study::config::value(&settings.episodes.to_string());
     let set = BTreeMap::from([("episodes".to_owned(), episodes)]);
     let cell = Cell { system: b.name.to_string(), settings: "default".into(), set, seed };

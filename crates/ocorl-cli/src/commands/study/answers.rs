@@ -1,15 +1,15 @@
-//! What becomes of a study's errors, in words and exit codes.
+//! Error messages, hints and exit codes for the errors of a study.
 
 use crate::errors::Failure;
-use ocorl_study::mistake::Mistake;
 use ocorl_study::store::StoreError;
 use ocorl_study::study::StudyError;
+use ocorl_study::user_error::UserError;
 
 impl From<StudyError> for Failure {
     fn from(error: StudyError) -> Self {
         match error {
             StudyError::Store(error) => error.into(),
-            StudyError::Refused(mistake) => mistake.into(),
+            StudyError::Refused(error) => error.into(),
             StudyError::Learn(error) => error.into(),
             other => Failure::badly(other.to_string()),
         }
@@ -21,12 +21,12 @@ impl From<StoreError> for Failure {
         let message = error.to_string();
         let unchanged = "nothing was changed on disk";
         match error {
-            StoreError::Missing { what, folder } => Mistake::new(message)
-                .hint(format!("begin one: ocorl {what} new {} --system NAME", folder.display()))
+            StoreError::Missing { what, folder } => UserError::new(message)
+                .hint(format!("create one: ocorl {what} new {} --system NAME", folder.display()))
                 .into(),
-            StoreError::Exists { folder, .. } => Mistake::new(message)
+            StoreError::Exists { folder, .. } => UserError::new(message)
                 .detail("note", unchanged)
-                .hint(format!("go on with it: ocorl study status {}", folder.display()))
+                .hint(format!("continue it: ocorl study status {}", folder.display()))
                 .into(),
             StoreError::Damaged { what, file, record, good } => {
                 let folder = file.parent().unwrap_or(&file).display().to_string();
@@ -36,18 +36,18 @@ impl From<StoreError> for Failure {
                     .detail("good", if good > 0 { format!("records 1-{good}") } else { "none".into() })
                     .detail("note", unchanged)
                     .hint(format!(
-                        "save what is good: ocorl {what} check {folder} --salvage {folder}-rescued"
+                        "save the intact records: ocorl {what} check {folder} --salvage {folder}-rescued"
                     ))
             }
             StoreError::Newer { .. } => Failure::damaged(message)
                 .detail("note", unchanged)
-                .hint("open it with the version that made it, or a later one"),
+                .hint("open it with the version that created it, or a later one"),
             StoreError::InUse { folder, .. } => Failure::in_use(message)
                 .detail("note", unchanged)
-                .hint(format!("close it there, or look only: ocorl study status {}", folder.display())),
+                .hint(format!("close it there, or read only: ocorl study status {}", folder.display())),
             StoreError::Disk { .. } => Failure::on_disk(message)
-                .detail("note", "what was kept before is safe")
-                .hint("make room or get permission, then say it again: nothing was half-written"),
+                .detail("note", "everything stored before is safe")
+                .hint("free disk space or get write permission, then run the command again; nothing was partly written"),
             StoreError::Poisoned(_) => Failure::on_disk(message).hint("open the study again"),
             _ => Failure::badly(message),
         }

@@ -1,7 +1,7 @@
-//! `ocorl study new`.
+//! `ocorl study new`: creates a study.
 
 use super::Folder;
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::choices::{Choices, config};
 use crate::errors::Failure;
 use crate::terminal::{Answer, json};
@@ -9,7 +9,7 @@ use ocorl_study::price::Prices;
 use ocorl_study::study::Study;
 use ocorl_study::system::System;
 
-/// What `ocorl study new` accepts.
+/// Arguments of `ocorl study new`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
@@ -20,26 +20,26 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     at: Folder,
-    /// A system by name; see: ocorl list
+    /// Name of a system (see: ocorl list), or a file that describes one
     #[arg(long, value_name = "SYSTEM")]
     system: String,
     #[command(flatten)]
     choices: Choices,
-    /// Seed of everything random
+    /// Random seed
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
     /// Price of a measurement, in the unit of the cost
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
     price_measurement: f64,
-    /// Price of an episode, beside its measurements
+    /// Price of an episode without its measurements, in the unit of the cost
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
     price_episode: f64,
-    /// What may be spent in all
+    /// Total budget, in the unit of the cost
     #[arg(long, value_name = "B", allow_hyphen_values = true)]
     budget: Option<f64>,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let system = System::find(&arguments.system)?;
     let settings = config(&arguments.choices, &system)?.settings;
     let prices = Prices {
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
     };
     let folder = &arguments.at.folder;
     let study = Study::create(folder, &system, settings, arguments.seed, prices)?;
-    if manners.json {
+    if global.json {
         return Ok(json(&study.overview()).into());
     }
     let (task, created, folder) = (&system.task, study.created(), folder.display());

@@ -1,7 +1,7 @@
-//! `ocorl study ask | tell | import | fail | discard`: what goes out to the hardware, and what comes back.
+//! `ocorl study ask | tell | import | fail | discard`: writes plans for the hardware, and records measurements.
 
 use super::Folder;
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json, say};
 use ocorl::event::{Event, Watch};
@@ -15,13 +15,13 @@ use serde_json::json as document;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// What `ocorl study ask` accepts.
+/// Arguments of `ocorl study ask`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
   ocorl study ask lab > plan.json        the plan as JSON
-  ocorl study ask lab --out plan.json    the same; the file is there whole or not at all")]
+  ocorl study ask lab --out plan.json    write the plan to a file, atomically")]
 pub(super) struct Ask {
     #[command(flatten)]
     at: Folder,
@@ -30,66 +30,66 @@ pub(super) struct Ask {
     out: Option<PathBuf>,
 }
 
-/// What `ocorl study tell` accepts.
+/// Arguments of `ocorl study tell`.
 #[derive(clap::Args)]
 #[command(help_template = crate::HELP)]
 #[command(before_help = "\
 Examples:
   ocorl study tell lab measured.csv             columns t, states, controls, states_dot
-  ocorl study tell lab first-half.csv --more    the rest comes later
+  ocorl study tell lab first-half.csv --more    the rest follows later
   ocorl study tell lab again.csv --episode 3 --correct")]
 pub(super) struct Tell {
     #[command(flatten)]
     at: Folder,
-    /// What was measured: CSV, or JSON if it is called so
+    /// File of measurements: CSV, or JSON if its name ends in .json
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Of which episode [default: the pending one]
+    /// Number of the episode [default: the pending one]
     #[arg(long, value_name = "N")]
     episode: Option<usize>,
-    /// More will come: the episode is not over
+    /// The file is a part of the episode; more will follow
     #[arg(long, conflicts_with = "correct")]
     more: bool,
-    /// Replace what was told of the episode before; both are kept in the history
+    /// Replace the measurements recorded before; both stay in the history
     #[arg(long)]
     correct: bool,
 }
 
-/// What `ocorl study import` accepts.
+/// Arguments of `ocorl study import`.
 #[derive(clap::Args)]
 pub(super) struct Import {
     #[command(flatten)]
     at: Folder,
-    /// Old logs, with the columns of `tell`
+    /// Earlier logs, with the columns of `tell`
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
 
-/// What `ocorl study fail` accepts.
+/// Arguments of `ocorl study fail`.
 #[derive(clap::Args)]
 pub(super) struct Fail {
     #[command(flatten)]
     at: Folder,
-    /// Why
+    /// Reason of the failure
     #[arg(long, value_name = "TEXT", default_value = "failed")]
     reason: String,
-    /// Keep what was measured until then
+    /// File of measurements taken before the failure
     #[arg(long, value_name = "FILE")]
     measured: Option<PathBuf>,
 }
 
-/// What `ocorl study discard` accepts.
+/// Arguments of `ocorl study discard`.
 #[derive(clap::Args)]
 pub(super) struct Discard {
     #[command(flatten)]
     at: Folder,
-    /// Which episode
+    /// Number of the episode
     #[arg(value_name = "EPISODE")]
     episode: usize,
-    /// Why
+    /// Reason
     #[arg(long, value_name = "TEXT", default_value = "discarded")]
     reason: String,
-    /// Only say what would be done
+    /// Only print what would be done
     #[arg(long)]
     dry_run: bool,
 }
@@ -98,32 +98,37 @@ fn open(at: &Folder) -> Result<Study, Failure> {
     Ok(Study::open(&at.folder, Access::Write)?)
 }
 
-pub(super) fn ask(arguments: &Ask, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut study = open(&arguments.at)?;
     let pending = study.history().pending().is_some();
     let mut observer = Watch(|event: &Event<'_>| {
-        if let (Event::NotPlanned { episode, reason, instead, .. }, false) = (event, manners.quiet) {
-            say(&format!("warning: episode {episode}: not planned, {instead} is used instead: {reason}\n"));
+        if let (Event::NotPlanned { episode, reason, instead, .. }, false) = (event, global.quiet) {
+            say(&format!(
+                "warning: episode {episode}: planning failed, {instead} is used instead: {reason}\n"
+            ));
         }
     });
     let Some(plan) = live::ask(&mut study, &mut observer)? else {
         let why = match study.over() {
-            Some(Verdict::BudgetUsed) => "the budget is used: the next episode would cost more than is left",
+            Some(Verdict::BudgetUsed) => {
+                "the budget is exhausted: the next episode would cost more than what remains"
+            }
             _ => "the study is over: all its episodes were run",
         };
-        return Err(Failure::badly(why)
-            .hint(format!("look at it: ocorl study status {}", arguments.at.folder.display())));
+        return Err(
+            Failure::badly(why).hint(format!("see: ocorl study status {}", arguments.at.folder.display()))
+        );
     };
-    let (folder, text) = (arguments.at.folder.display(), plan.text());
+    let (folder, text) = (arguments.at.folder.display(), plan.text()?);
     let online = plan.legs.iter().any(|leg| leg.rule.is_some());
     let when =
-        if online { "at times decided on the way".into() } else { format!("at {} times", plan.asked()) };
-    let again = if pending { "once more " } else { "" };
-    let remark = if manners.quiet {
+        if online { "at times chosen during the run".into() } else { format!("at {} times", plan.asked()) };
+    let again = if pending { "still pending; " } else { "" };
+    let remark = if global.quiet {
         String::new()
     } else {
         format!(
-            "episode {} {again}to be run for {}, measured {when}; then: ocorl study tell {folder} measured.csv\n",
+            "episode {}: {again}run it for {}, measure {when}; then: ocorl study tell {folder} measured.csv\n",
             plan.episode, plan.valid_for
         )
     };
@@ -136,7 +141,7 @@ pub(super) fn ask(arguments: &Ask, manners: Manners) -> Result<Answer, Failure> 
     }
 }
 
-pub(super) fn tell(arguments: &Tell, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn tell(arguments: &Tell, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut study = open(&arguments.at)?;
     let measured = Measured::load(&arguments.file, &study.columns())?;
     let how = match (arguments.more, arguments.correct) {
@@ -148,7 +153,7 @@ pub(super) fn tell(arguments: &Tell, manners: Manners) -> Result<Answer, Failure
     let source = arguments.file.display().to_string();
     let receipt = study.tell(arguments.episode, measured, &source, how)?;
     let strange = study.strange(receipt.episode)?;
-    if manners.json {
+    if global.json {
         let closed = receipt.closed.as_ref();
         return Ok(json(&document!({
             "episode": receipt.episode,
@@ -165,7 +170,7 @@ pub(super) fn tell(arguments: &Tell, manners: Manners) -> Result<Answer, Failure
         .into());
     }
     let mut remark = String::new();
-    if !manners.quiet {
+    if !global.quiet {
         for note in &receipt.notes {
             let _ = writeln!(remark, "note: {note}");
         }
@@ -173,33 +178,33 @@ pub(super) fn tell(arguments: &Tell, manners: Manners) -> Result<Answer, Failure
             let _ = writeln!(remark, "warning: {warning}");
         }
     }
-    Ok(Answer { text: told(&arguments.at.folder, &receipt, before), remark })
+    Ok(Answer { text: receipt_line(&arguments.at.folder, &receipt, before), remark })
 }
 
-/// A receipt in one line.
-fn told(folder: &Path, receipt: &Receipt, before: Option<f64>) -> String {
+/// The receipt of recorded measurements as one line.
+fn receipt_line(folder: &Path, receipt: &Receipt, before: Option<f64>) -> String {
     let Receipt { episode, stored, known, against, closed, .. } = receipt;
     let folder = folder.display();
     let mut text = format!("episode {episode}: ");
     match (stored, known) {
         (0, known) => {
-            let _ = write!(text, "all {known} measurements were there already, nothing was changed");
+            let _ = write!(text, "all {known} measurements were recorded before, nothing was changed");
         }
         (stored, 0) => {
             let _ = write!(text, "{stored} measurements stored");
         }
         (stored, known) => {
-            let _ = write!(text, "{stored} measurements stored, {known} were there already");
+            let _ = write!(text, "{stored} measurements stored, {known} were recorded before");
         }
     }
-    let unlike = [("late", against.late), ("missed", against.missed), ("not asked for", against.extra)];
+    let unlike = [("late", against.late), ("missed", against.missed), ("not requested", against.extra)];
     let unlike: Vec<String> =
         unlike.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
     if !unlike.is_empty() {
         let _ = write!(text, " ({})", unlike.join(", "));
     }
     let Some(closed) = closed else {
-        return text + &format!("; more will come: ocorl study tell {folder} FILE\n");
+        return text + &format!("; record the rest: ocorl study tell {folder} FILE\n");
     };
     text += &costs(closed);
     if let Some(before) = before.filter(|_| *stored > 0) {
@@ -211,14 +216,14 @@ fn told(folder: &Path, receipt: &Receipt, before: Option<f64>) -> String {
 fn costs(closed: &Closed) -> String {
     match (closed.cost, closed.cost_from) {
         (Some(value), CostFrom::Reported) => format!(", cost {}", cost(value)),
-        (Some(value), _) => format!(", cost about {} (estimated from what was measured)", cost(value)),
-        (None, _) => ", cost not known".into(),
+        (Some(value), _) => format!(", cost about {} (estimated from the measurements)", cost(value)),
+        (None, _) => ", cost unknown".into(),
     }
 }
 
-pub(super) fn import(arguments: &Import, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn import(arguments: &Import, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut study = open(&arguments.at)?;
-    // All are read before the first is kept.
+    // All files are read before the first one is stored.
     let mut all = Vec::new();
     for file in &arguments.files {
         all.push((file.display().to_string(), Measured::load(file, &study.columns())?));
@@ -228,42 +233,40 @@ pub(super) fn import(arguments: &Import, manners: Manners) -> Result<Answer, Fai
         read += measured.rows.len();
         new += study.import(measured, &source)?;
     }
-    if manners.json {
+    if global.json {
         return Ok(json(&document!({ "read": read, "new": new })).into());
     }
     let known = study.history().measurements();
-    Ok(format!("{new} of {read} measurements are new; {known} are learned from now\n").into())
+    Ok(format!("{new} of {read} measurements are new; {known} are used in total\n").into())
 }
 
-pub(super) fn fail(arguments: &Fail, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn fail(arguments: &Fail, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut study = open(&arguments.at)?;
     if let Some(file) = &arguments.measured {
         let measured = Measured::load(file, &study.columns())?;
         study.tell(None, measured, &file.display().to_string(), Telling::More)?;
     }
     let closed = study.fail(None, &arguments.reason)?;
-    Ok(marked(&closed, manners, "failed; what was measured counts"))
+    Ok(marked(&closed, global, "failed; its measurements count"))
 }
 
-pub(super) fn discard(arguments: &Discard, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn discard(arguments: &Discard, global: GlobalArgs) -> Result<Answer, Failure> {
     if arguments.dry_run {
         let study = Study::open(&arguments.at.folder, Access::Read)?;
         let Some(episode) = study.history().episodes.get(arguments.episode) else {
             return Err(Failure::usage(format!("there is no episode {}", arguments.episode)));
         };
         let n = episode.rows.len();
-        return Ok(format!(
-            "episode {}: {n} measurements would not be learned from any more\n",
-            arguments.episode
-        )
-        .into());
+        return Ok(
+            format!("episode {}: {n} measurements would no longer be used\n", arguments.episode).into()
+        );
     }
     let closed = open(&arguments.at)?.discard(arguments.episode, &arguments.reason)?;
-    Ok(marked(&closed, manners, "discarded; its measurements are kept, and not learned from"))
+    Ok(marked(&closed, global, "discarded; its measurements are stored, but not used"))
 }
 
-fn marked(closed: &Closed, manners: Manners, what: &str) -> Answer {
-    if manners.json {
+fn marked(closed: &Closed, global: GlobalArgs, what: &str) -> Answer {
+    if global.json {
         return json(closed).into();
     }
     format!("episode {} {what}: {} measurements\n", closed.episode, closed.measured).into()

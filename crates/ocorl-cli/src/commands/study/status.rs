@@ -1,7 +1,7 @@
-//! `ocorl study status`: what the study knows, what is pending, what to do next.
+//! `ocorl study status`: the episodes of a study, what is pending, and the next command.
 
 use super::Folder;
-use crate::Manners;
+use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json};
 use ocorl_study::run::numbers::cost;
@@ -10,18 +10,18 @@ use ocorl_study::study::{CostFrom, EpisodeHistory, Study, Verdict};
 use serde_json::json as document;
 use std::fmt::Write;
 
-/// What `ocorl study status` accepts.
+/// Arguments of `ocorl study status`.
 #[derive(clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     at: Folder,
 }
 
-pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut study = Study::open(&arguments.at.folder, Access::Read)?;
     let worth = study.worth()?;
     let (overview, folder) = (study.overview(), arguments.at.folder.display().to_string());
-    if manners.json {
+    if global.json {
         let closed: Vec<_> = study.history().episodes.iter().filter_map(|e| e.closed.as_ref()).collect();
         let pending = study.history().pending().map(|p| &p.plan.legs);
         let times = pending.map(|legs| legs.iter().map(|leg| leg.measure_at.clone()).collect::<Vec<_>>());
@@ -40,22 +40,22 @@ pub(super) fn run(arguments: &Arguments, manners: Manners) -> Result<Answer, Fai
         overview.system, overview.seed, overview.episodes, overview.of, overview.measurements
     );
     if let Some(best) = overview.best_cost {
-        let _ = write!(text, ", least cost {}", cost(best));
+        let _ = write!(text, ", lowest cost {}", cost(best));
     }
     text.push('\n');
     let prices = study.created().prices;
     if prices != ocorl_study::price::Prices::default() {
-        let budget = overview.budget.map_or("no end".into(), |b| format!("{b}"));
+        let budget = overview.budget.map_or("no limit".into(), |b| format!("{b}"));
         let _ = writeln!(text, "spent {:.4} of {budget}", overview.spent);
     }
     text += &table(&study);
     let imports = &study.history().imports;
     if !imports.is_empty() {
         let rows: usize = imports.iter().map(|(_, i)| i.rows.len()).sum();
-        let _ = writeln!(text, "{rows} measurements from old logs");
+        let _ = writeln!(text, "{rows} imported measurements");
     }
     if let Some(worth) = &worth {
-        let _ = writeln!(text, "{}", worth.words());
+        let _ = writeln!(text, "{}", worth.recommendation());
     }
     text += &next(&study, &folder);
     Ok(text.into())
@@ -90,7 +90,7 @@ fn table(study: &Study) -> String {
     text
 }
 
-/// What to do now.
+/// The next command to run.
 fn next(study: &Study, folder: &str) -> String {
     if let Some(pending) = study.history().pending() {
         let mut text = String::new();
@@ -98,7 +98,7 @@ fn next(study: &Study, folder: &str) -> String {
             let times: Vec<String> = leg.measure_at.iter().map(|t| format!("{t:.4}")).collect();
             let start =
                 if pending.plan.legs.len() > 1 { format!(" (start {})", leg.start) } else { String::new() };
-            let when = if leg.rule.is_some() { "as decided on the way".into() } else { times.join(", ") };
+            let when = if leg.rule.is_some() { "as chosen during the run".into() } else { times.join(", ") };
             let _ = writeln!(text, "episode {} is pending{start}: measure at {when}", pending.episode);
         }
         return text
@@ -108,7 +108,7 @@ fn next(study: &Study, folder: &str) -> String {
     }
     match study.over() {
         None => format!("next: ocorl study ask {folder} > plan.json\n"),
-        Some(Verdict::EpisodesUsed) => "over: all episodes were run\n".into(),
-        Some(Verdict::BudgetUsed) => "over: the next episode would cost more than is left\n".into(),
+        Some(Verdict::EpisodesUsed) => "finished: all episodes were run\n".into(),
+        Some(Verdict::BudgetUsed) => "finished: the next episode would cost more than what remains\n".into(),
     }
 }

@@ -1,4 +1,4 @@
-"""Gymnasium, both ways: the paper's systems as environments, and environments as systems to learn.
+"""Gymnasium in both directions: the paper's systems as environments, and environments as plants to learn.
 
 Importing this module registers nine environments, ``ocorl/Pendulum-v0`` and so on; or let Gymnasium import it:
 
@@ -28,12 +28,12 @@ from ._plant import GymPlant, Measured, from_gym
 
 __all__ = ["ENVIRONMENTS", "Check", "GymPlant", "Measured", "OcorlEnv", "Scene", "from_gym", "known", "register"]
 
-#: The ids, in the order of the paper's table.
+#: Ids of the environments, in the order of the paper's table.
 ENVIRONMENTS: list[str] = [f"ocorl/{name}-v0" for name in SCENES]
 
 
 def register() -> None:
-    """Makes the ids known to Gymnasium. Called when this module is imported, and harmless when called again.
+    """Registers the environments with Gymnasium. Called when this module is imported; further calls have no effect.
 
     >>> register()
     >>> all(id in gymnasium.registry for id in ENVIRONMENTS)
@@ -41,7 +41,7 @@ def register() -> None:
     """
     for id, name in zip(ENVIRONMENTS, SCENES, strict=True):
         if id not in gymnasium.registry:
-            # The horizon depends on dt, so the environment looks at the clock itself.
+            # The number of steps depends on dt, so the environment applies the time limit itself.
             gymnasium.register(
                 id=id, entry_point="ocorl.gym._environment:OcorlEnv", kwargs={"name": name}, max_episode_steps=None
             )

@@ -1,4 +1,4 @@
-"""A small picture with smooth edges, drawn with NumPy alone.
+"""A small anti-aliased canvas, drawn with NumPy alone.
 
 Every shape is a signed distance d in pixels (negative inside); a pixel is covered by ``clip(1/2 - d, 0, 1)``. That is all the anti-aliasing
 there is, and it is enough for lines, discs, polygons and the ground below a curve.
@@ -22,7 +22,7 @@ BLUE: Colour = (0, 114, 178)
 ORANGE: Colour = (213, 94, 0)
 GREEN: Colour = (0, 158, 115)
 
-# Letters of three by five dots, a row in three bits from the top.
+# Glyphs of three by five dots; each row is three bits, from the top.
 _FONT: dict[str, tuple[int, int, int, int, int]] = {
     "0": (7, 5, 5, 5, 7), "1": (2, 6, 2, 2, 7), "2": (7, 1, 7, 4, 7), "3": (7, 1, 7, 1, 7), "4": (5, 5, 7, 1, 1),
     "5": (7, 4, 7, 1, 7), "6": (7, 4, 7, 5, 7), "7": (7, 1, 2, 2, 2), "8": (7, 5, 7, 5, 7), "9": (7, 5, 7, 1, 7),
@@ -37,7 +37,7 @@ _FONT: dict[str, tuple[int, int, int, int, int]] = {
 
 
 class Canvas:
-    """A picture whose origin is its upper left corner; x to the right, y down, in pixels.
+    """A canvas whose origin is its upper left corner; x to the right, y down, in pixels.
 
     >>> canvas = Canvas(20, 10)
     >>> canvas.disc((10, 5), 3, BLUE)
@@ -51,11 +51,11 @@ class Canvas:
         self._pixels[:] = background
 
     def image(self) -> npt.NDArray[np.uint8]:
-        """The picture so far: rows, columns, red green blue."""
+        """Returns the image so far: rows, columns, RGB."""
         return np.rint(self._pixels).astype(np.uint8)
 
     def _window(self, points: Sequence[Point], margin: float) -> tuple[slice, slice, Array, Array] | None:
-        """The pixels around some points: rows, columns, and the middles of both; none if all are outside."""
+        """Returns the pixel rows and columns around some points and their centres; None if all are outside."""
         if not np.isfinite(points).all():
             return None
         xs, ys = [p[0] for p in points], [p[1] for p in points]
@@ -73,24 +73,24 @@ class Canvas:
         part += covered * (np.asarray(colour, dtype=np.float64) - part)
 
     def disc(self, center: Point, radius: float, colour: Colour) -> None:
-        """A filled disc."""
+        """Draws a filled disc."""
         if window := self._window([center], radius + 1):
             rows, columns, x, y = window
             self._blend(rows, columns, np.hypot(x - center[0], y - center[1]) - radius, colour)
 
     def line(self, begin: Point, end: Point, width: float, colour: Colour) -> None:
-        """A stroke with round ends."""
+        """Draws a line segment with round ends."""
         if window := self._window([begin, end], width / 2 + 1):
             rows, columns, x, y = window
             self._blend(rows, columns, _to_segment(x, y, begin, end) - width / 2, colour)
 
     def path(self, points: Sequence[Point], width: float, colour: Colour) -> None:
-        """Strokes from point to point."""
+        """Draws a polyline."""
         for begin, end in zip(points, points[1:], strict=False):
             self.line(begin, end, width, colour)
 
     def polygon(self, corners: Sequence[Point], colour: Colour) -> None:
-        """A filled polygon, also one that is not convex."""
+        """Draws a filled polygon, which may be non-convex."""
         if window := self._window(corners, 1):
             rows, columns, x, y = window
             distance = np.full(np.broadcast(x, y).shape, np.inf)
@@ -103,20 +103,20 @@ class Canvas:
             self._blend(rows, columns, np.where(inside, -distance, distance), colour)
 
     def rectangle(self, left: float, top: float, right: float, bottom: float, colour: Colour) -> None:
-        """A filled rectangle with upright sides."""
+        """Draws a filled axis-parallel rectangle."""
         self.polygon([(left, top), (right, top), (right, bottom), (left, bottom)], colour)
 
     def ground(self, heights: Array, colour: Colour) -> None:
-        """Everything below a curve: one y for each column."""
+        """Fills the area below a curve: one y for each column."""
         y = np.arange(self.height, dtype=np.float64)[:, None] + 0.5
         slope = np.gradient(heights)
         distance = (np.asarray(heights)[None, :] - y) / np.hypot(1.0, slope)[None, :]
         self._blend(slice(None), slice(None), distance, colour)
 
-    def text(self, place: Point, words: str, colour: Colour = INK, size: int = 2) -> None:
-        """Words in small letters, beginning at the upper left; a letter that is not known is left blank."""
+    def text(self, place: Point, letters: str, colour: Colour = INK, size: int = 2) -> None:
+        """Draws text in small letters from the upper left; unknown letters are left blank."""
         left, top = int(place[0]), int(place[1])
-        for letter in words.lower():
+        for letter in letters.lower():
             for row, bits in enumerate(_FONT.get(letter, (0, 0, 0, 0, 0))):
                 for column in range(3):
                     if bits & (4 >> column):
@@ -127,7 +127,7 @@ class Canvas:
 
 
 def _to_segment(x: Array, y: Array, begin: Point, end: Point) -> Array:
-    """The distance of each pixel from a segment."""
+    """Returns the distance of each pixel from a segment."""
     dx, dy = end[0] - begin[0], end[1] - begin[1]
     length = dx * dx + dy * dy
     if length == 0.0:

@@ -1,4 +1,4 @@
-"""What is looked at before an environment is learned: can its state be written, is it all there, is it without noise, are its steps short?"""
+"""Checks of an environment before learning: is its state writable, is it complete, is it deterministic, are its steps short enough?"""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .._errors import MistakeError
 from ._canvas import Array
 from ._reader import Reader, differences
 
-#: Steps of the trial run that the checks look at.
+#: Number of steps of the trial run that the checks use.
 _TRIAL = 60
-#: dt is coarse if a derivative is uncertain by more than this share of its size: nine steps for a swing of a sine.
+#: dt is coarse if the relative uncertainty of a derivative exceeds this value: nine steps per period of a sine.
 _COARSE = 0.02
-#: What to do about noise.
+#: Advice about noise.
 _NOISE = "its noise is not in the estimate, raise noise="
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was found when an environment was looked at."""
+    """Result of one check of an environment."""
 
-    #: Which of the four: ``write``, ``state``, ``deterministic``, ``dt``.
+    #: Name of the check: ``write``, ``state``, ``deterministic``, ``dt``.
     name: str
-    #: Whether it is as one would wish.
+    #: Whether the check passed.
     ok: bool
-    #: What was found, and what to do about it.
+    #: The finding, and what to do about it.
     words: str
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Check:
 
 
 def look(reader: Reader, x0: Array, given: bool, observed: bool, names: Sequence[str], dt: float) -> tuple[list[Check], Array]:
-    """The four checks, and the noise of a derivative.
+    """Runs the four checks and estimates the noise of a derivative.
 
     A writer that does not work is taken from the reader, and the reader learns whether all episodes are reset with the seed.
     """
@@ -53,11 +53,11 @@ def look(reader: Reader, x0: Array, given: bool, observed: bool, names: Sequence
     start = x0 if reader.write is not None else None
     path = reader.follow(start, inputs, seed=reader.seed)
     again = reader.follow(start, inputs, seed=reader.seed)
-    # Without a seed, random numbers go on: that also moves noise that does not care for seeds.
+    # Without a seed, the random numbers continue; this also changes noise that ignores the seed.
     other = reader.follow(start, inputs, seed=None if start is None else reader.seed + 1)
     wanders = start is None and not _same(path[:1], other[:1])
     draws = wanders and _draws(reader, inputs)
-    # The seed holds the start, but the noise too, which would then be learned as dynamics.
+    # The seed fixes the initial state but also the noise, which would then be learned as dynamics.
     reader.repeats = wanders and not draws
     checks = [
         _write(trouble, tried, wanders and not reader.repeats),
@@ -71,13 +71,13 @@ def look(reader: Reader, x0: Array, given: bool, observed: bool, names: Sequence
     if share > _COARSE:
         coarse += ": the steps are long for these dynamics; a shorter dt, if the environment has one, would do better"
     checks.append(Check("dt", share <= _COARSE, coarse))
-    # One size for what is not moved by the trial, so that no noise is zero.
+    # States that the trial does not move get a common scale, so that no noise is zero.
     floor = 1e-3 * max(float(size.max()), 1e-6)
     return checks, np.maximum(error, floor)
 
 
 def _trial(reader: Reader) -> Array:
-    """Inputs of a trial run: slow swings within the limits."""
+    """Returns inputs of a trial run: slow oscillations within the limits."""
     rng = np.random.default_rng(reader.seed)
     middle, half = (reader.low + reader.high) / 2.0, (reader.high - reader.low) / 2.0
     phases, speeds = rng.uniform(0.0, 2.0 * np.pi, (3, len(middle))), rng.uniform(0.02, 0.15, (3, len(middle)))
@@ -86,7 +86,7 @@ def _trial(reader: Reader) -> Array:
 
 
 def _trouble(reader: Reader, x0: Array, inputs: Array) -> str | None:
-    """Why states cannot be written; none if they can."""
+    """Returns the reason why states cannot be written; None if they can."""
     if reader.write is None:
         return "states cannot be written"
     try:
@@ -121,7 +121,7 @@ def _is_state(path: Array, observed: bool, names: Sequence[str]) -> Check:
 
 
 def _deterministic(reader: Reader, inputs: Array, path: Array, again: Array, other: Array | None, draws: bool) -> Check:
-    """Whether three trials agree: the same seed twice, and another one if it begins at the same place."""
+    """Returns whether three trials agree: the same seed twice, and another one if it has the same initial state."""
     if not _same(path, again) or (other is not None and not _same(path, other)):
         return Check("deterministic", False, f"the same inputs from the same start give another path: {_NOISE}")
     if draws:
@@ -134,7 +134,7 @@ def _deterministic(reader: Reader, inputs: Array, path: Array, again: Array, oth
 
 
 def _same(path: Array, other: Array) -> bool:
-    """Whether two paths are one, but for what a simulator may carry over a reset: a guess of forces, say."""
+    """Returns whether two paths agree up to solver state that a simulator may keep over a reset, such as an initial guess of forces."""
     if path.shape != other.shape:
         return False
     size = np.abs(path).max(axis=0)
@@ -142,7 +142,7 @@ def _same(path: Array, other: Array) -> bool:
 
 
 def _draws(reader: Reader, inputs: Array) -> bool:
-    """Whether steps draw from the environment's own random numbers."""
+    """Returns whether steps use the environment's random number generator."""
     reader.begin(seed=reader.seed)
     before = deepcopy(reader.env.unwrapped.np_random).random()
     for u in inputs:
@@ -153,7 +153,7 @@ def _draws(reader: Reader, inputs: Array) -> bool:
 
 
 def _hidden(reader: Reader, path: Array, inputs: Array) -> float | None:
-    """By how much the next state differs if the same state is written; none if it does not."""
+    """Returns by how much the next state differs if the same state is written; None if it does not."""
     worst = 0.0
     for k in (len(path) // 3, 2 * len(path) // 3):
         if k + 1 < len(path):
@@ -161,5 +161,5 @@ def _hidden(reader: Reader, path: Array, inputs: Array) -> float | None:
             if len(once) > 1:
                 scale = np.maximum(np.abs(path[k + 1]), 1.0)
                 worst = max(worst, float(np.max(np.abs(once[1] - path[k + 1]) / scale)))
-    # Environments that keep their state in single precision give it back rounded.
+    # Environments that store their state in single precision return it rounded.
     return worst if worst > 1e-5 else None

@@ -20,7 +20,7 @@ from ._canvas import Array
 
 @dataclass(frozen=True)
 class Scene:
-    """What an environment adds to a system: the usual step, and the inputs that -1 and 1 stand for.
+    """Parameters of an environment beyond its system: default step, and the inputs that correspond to -1 and 1.
 
     The paper's inputs have no limits; learners of other kinds need some. The ranges leave the known optimum about twice the room it needs.
     """
@@ -31,11 +31,11 @@ class Scene:
     system: str
     #: Time between two actions.
     dt: float
-    #: Lowest input.
+    #: Lower limit of the input.
     low: tuple[float, ...]
-    #: Highest input.
+    #: Upper limit of the input.
     high: tuple[float, ...]
-    #: How it is drawn.
+    #: Function that draws it.
     draw: _pictures.Draw
 
 
@@ -69,7 +69,7 @@ SCENES: dict[str, Scene] = {
 }
 
 
-#: A window needs pygame; who has none is not promised one.
+#: A window needs pygame; without it the render mode is not offered.
 _MODES = ["rgb_array", "ansi", *(["human"] if find_spec("pygame") else [])]
 
 
@@ -80,15 +80,15 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
     - The action is u scaled to [-1, 1] (float32, as Stable-Baselines3 wants it); with ``actions="physical"`` it is u itself (float64).
       Actions beyond their limits are clipped.
     - The reward is minus the running cost integrated over the step; the last one has minus the terminal cost too, or, if the episode was
-      terminated, minus the cost rate at the stop times the time that was left: crashing early does not pay. That is how a simulation is
-      charged, so the return of an episode is minus the cost of the same run in `System.simulate`, in units of the task. (`ocorl.run` reports costs
-      in the units of the paper's table: ``system.table_scale`` times as much. For a run that is stopped, a simulation takes the rate at its last
-      step of integration, shortly before the stop: the two differ by some percent.)
+      terminated, minus the cost rate at the stop times the remaining time, so that an early crash is not cheaper. A simulation uses the
+      same rule, so the return of an episode is minus the cost of the same run in `System.simulate`, in units of the task. (`ocorl.run`
+      reports costs in the units of the paper's table: ``system.table_scale`` times as much. For a run that is stopped, a simulation takes
+      the rate at its last step of integration, shortly before the stop: the two differ by some percent.)
     - ``terminated`` when a state leaves its limits or stops being finite, ``truncated`` at the horizon.
     - ``info`` has ``t``, ``x``, ``x_dot`` (the true derivative at the end of the step, under its input) and ``outcome``.
-    - ``reset(options={"x0": ...})`` begins elsewhere.
+    - ``reset(options={"x0": ...})`` starts at another state.
 
-    Steps are integrated adaptively to the accuracy of `ocorl.run`, whatever `dt` is: it only says how long an input is held.
+    Steps are integrated adaptively to the accuracy of `ocorl.run`; `dt` is only the time for which an input is held.
 
     >>> import gymnasium, ocorl.gym
     >>> env = gymnasium.make("ocorl/Pendulum-v0", dt=0.1)
@@ -138,13 +138,13 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
 
     @property
     def time(self) -> float:
-        """Time since the beginning of the episode; the horizon at its end, or when it was stopped."""
+        """Time since the start of the episode; at its end or when it was aborted, the horizon."""
         return self._time
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins an episode at the system's x0, or at ``options["x0"]``."""
+        """Starts an episode at the system's x0, or at ``options["x0"]``."""
         super().reset(seed=seed)
         options = dict(options or {})
         x0 = np.array(options.pop("x0", self.system.x0), dtype=np.float64)
@@ -175,7 +175,7 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         truncated = not terminated and self._count >= self._steps
         if terminated:
             self._time = begin + self._stop(before, length)
-            # The clock of a step begins at zero.
+            # The time of a step starts at zero.
             why = outcome.split(" at t =")[0].rstrip(",") if finite else "not finite"
             self._outcome = f"{why} at t = {self._time:g}"
             cost += self._rest()
@@ -189,12 +189,12 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         return self._x.copy(), float(reward), terminated, truncated, self._info()
 
     def _stop(self, before: Array, length: float) -> float:
-        """When a step that begins at `before` is stopped, from its beginning."""
+        """Returns the time from the start of a step that begins at `before` until it is aborted."""
         run = self.system.simulate(lambda t, x: self._u, x0=before, horizon=length, dt=length)
         return float(run.t[-1])
 
     def _rest(self) -> float:
-        """What a stopped episode is charged for the time that was left: the cost rate at the stop, if that is finite."""
+        """Returns the cost of an aborted episode for the remaining time: the cost rate at the stop, if that is finite."""
         rate = float(self.system.cost([self._time], self._x[None, :], self._u[None, :])[0])
         return rate * max(self.system.horizon - self._time, 0.0) if np.isfinite(rate) else 0.0
 
@@ -211,13 +211,13 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         return {"t": self.time, "x": self._x.copy(), "x_dot": x_dot, "outcome": self._outcome}
 
     def render(self) -> Any:
-        """The picture (`rgb_array`), its words (`ansi`), or nothing: a window shows itself (`human`)."""
+        """Returns the image (`rgb_array`) or the text (`ansi`); a window updates itself (`human`)."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() without a render_mode; make the environment with render_mode='rgb_array'")
             return None
         if self.render_mode == "ansi":
             system = self.system
-            return _pictures.words(
+            return _pictures.text_report(
                 system.states, system.state_units, self._x, system.controls, self._u, self.time
             )
         share = 2.0 * (self._u - self._low) / (self._high - self._low) - 1.0
@@ -251,6 +251,6 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
 
 
 def _limits(system: System) -> tuple[Array, Array]:
-    """The limits of the states; what has none is within a million."""
+    """Returns the limits of the states; a state without limits is limited to a million."""
     low, high = np.array(system.state_lower), np.array(system.state_upper)
     return np.maximum(low, -1e6), np.minimum(high, 1e6)

@@ -1,4 +1,4 @@
-"""Environments of Gymnasium that are described already: how their state is read, how long a step is, what their reward asks for."""
+"""Descriptions of Gymnasium environments: how to read the state, duration of a step, cost that corresponds to the reward."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _pendulum() -> dict[str, Any]:
         "inputs": {"torque": (-2.0, 2.0)},
         "angles": ["theta"],
         "x0": [pi, 0.0],
-        # The environment's 200 steps.
+        # The time limit of the environment is 200 steps.
         "horizon": 10.0,
         # -reward of a step is dt times this: theta is taken modulo a turn, as the environment does.
         "cost": {"running": "20*(atan2(sin(theta), cos(theta))^2 + 0.1*omega^2 + 0.001*torque^2)"},
@@ -57,7 +57,7 @@ _KNOWN: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def known(id: str) -> dict[str, Any]:
-    """The keywords of `from_gym` for an environment of Gymnasium.
+    """Returns the keyword arguments of `from_gym` for an environment of Gymnasium.
 
     Each can be replaced: ``from_gym(id, **{**known(id), "horizon": 5.0})``.
 
@@ -68,5 +68,5 @@ def known(id: str) -> dict[str, Any]:
     ['angles', 'cost', 'dt', 'horizon', 'inputs', 'learning', 'state', 'states', 'x0']
     """
     if id not in _KNOWN:
-        raise MistakeError(f"nobody described '{id}' yet; there are: {', '.join(_KNOWN)}. Use from_gym(env, dt=, cost=, ...)")
+        raise MistakeError(f"there is no description of '{id}'; there are: {', '.join(_KNOWN)}. Use from_gym(env, dt=, cost=, ...)")
     return _KNOWN[id]()

@@ -1,4 +1,4 @@
-"""What the nine systems look like. A picture is drawn from a state and an input; nothing here knows how a system moves."""
+"""Drawings of the nine systems from a state and an input; the dynamics are not used here."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from ._canvas import BLUE, GREEN, INK, ORANGE, PALE, Array, Canvas, Point
 
-#: Side of a picture in pixels.
+#: Width and height of an image in pixels.
 SIDE = 400
 
 Draw = Callable[[Canvas, Array], None]
 
 
 class _View:
-    """World to pixels: `center` in the middle, `reach` to each side, y up."""
+    """Transforms world coordinates to pixels: `center` in the middle, `reach` to each side, y up."""
 
     def __init__(self, center: Point, reach: float) -> None:
         self.center, self.scale = center, SIDE / (2.0 * reach)
@@ -26,18 +26,18 @@ class _View:
         return (SIDE / 2 + (x - self.center[0]) * self.scale, SIDE / 2 - (y - self.center[1]) * self.scale)
 
     def oblique(self, x: float, y: float, z: float) -> Point:
-        """A point in space, seen from the front and a little from above."""
+        """Projects a point in space, seen from the front and slightly from above."""
         return self(x + 0.45 * y, z + 0.3 * y)
 
 
 def _turned(corners: Sequence[Point], angle: float, at: Point) -> list[Point]:
-    """Corners turned to the left by an angle, then moved."""
+    """Rotates corners counterclockwise by an angle, then translates them."""
     c, s = cos(angle), sin(angle)
     return [(at[0] + c * x - s * y, at[1] + s * x + c * y) for x, y in corners]
 
 
 def pendulum(canvas: Canvas, x: Array) -> None:
-    """A rod and a bob; the angle is zero upright."""
+    """Draws a rod and a bob; the angle is zero upright."""
     view = _View((0.0, 0.0), 1.35)
     pivot, bob = view(0.0, 0.0), view(sin(x[0]), cos(x[0]))
     canvas.disc(view(0.0, 1.0), 16, PALE)
@@ -47,7 +47,7 @@ def pendulum(canvas: Canvas, x: Array) -> None:
 
 
 def cart_pole(canvas: Canvas, x: Array) -> None:
-    """A cart on a rail, and a pole of half a metre on it, which leans to the left for positive angles."""
+    """Draws a cart on a rail with a pole of half a metre, which leans to the left for positive angles."""
     view = _View((0.0, 0.1), max(1.5, abs(float(x[2])) + 0.8) if abs(x[2]) < 50 else 1.5)
     rail = view(0.0, 0.0)[1]
     canvas.line((0.0, rail), (float(SIDE), rail), 3, PALE)
@@ -60,7 +60,7 @@ def cart_pole(canvas: Canvas, x: Array) -> None:
 
 
 def furuta_pendulum(canvas: Canvas, x: Array) -> None:
-    """An arm that turns in the plane, and a pendulum at its end."""
+    """Draws an arm that rotates in the plane, with a pendulum at its end."""
     view = _View((0.0, 0.0), 1.9)
     turn = [view.oblique(cos(a), sin(a), 0.0) for a in np.linspace(0.0, 2.0 * np.pi, 41)]
     canvas.path(turn, 2, PALE)
@@ -74,7 +74,7 @@ def furuta_pendulum(canvas: Canvas, x: Array) -> None:
 
 
 def bicycle(canvas: Canvas, x: Array) -> None:
-    """A car from above, and where it should stand."""
+    """Draws a car from above, and its target position."""
     view = _View((1.0, 0.7), 2.2)
     body: list[Point] = [(-0.15, -0.1), (0.35, -0.1), (0.45, 0.0), (0.35, 0.1), (-0.15, 0.1)]
     canvas.polygon([view(*p) for p in _turned(body, np.pi / 6, (2.0, 1.0))], PALE)
@@ -84,7 +84,7 @@ def bicycle(canvas: Canvas, x: Array) -> None:
 
 
 def quadrotor_2d(canvas: Canvas, x: Array) -> None:
-    """A beam with two rotors from behind; the first state points down."""
+    """Draws a beam with two rotors from behind; the first state points down."""
     view = _View((0.0, 0.0), 2.0)
     _cross(canvas, view(0.0, 0.0))
     at, roll = (float(x[1]), -float(x[0])), float(x[2])
@@ -97,7 +97,7 @@ def quadrotor_2d(canvas: Canvas, x: Array) -> None:
 
 
 def quadrotor_3d(canvas: Canvas, x: Array) -> None:
-    """Two crossed beams in space, and their shadow."""
+    """Draws two crossed beams in space, and their shadow."""
     view = _View((0.0, 0.2), 2.0)
     _cross(canvas, view.oblique(0.0, 0.0, 0.0))
     at, turn = np.asarray(x[:3]), _rotation(*(float(a) for a in x[6:9]))
@@ -111,7 +111,7 @@ def quadrotor_3d(canvas: Canvas, x: Array) -> None:
 
 
 def _rotation(roll: float, pitch: float, yaw: float) -> Array:
-    """Rz(yaw) Rx(roll) Ry(pitch)"""
+    """Returns the rotation matrix Rz(yaw) Rx(roll) Ry(pitch)."""
     about_z = np.array([[cos(yaw), -sin(yaw), 0], [sin(yaw), cos(yaw), 0], [0, 0, 1]])
     about_x = np.array([[1, 0, 0], [0, cos(roll), -sin(roll)], [0, sin(roll), cos(roll)]])
     about_y = np.array([[cos(pitch), 0, sin(pitch)], [0, 1, 0], [-sin(pitch), 0, cos(pitch)]])
@@ -120,7 +120,7 @@ def _rotation(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def mountain_car(canvas: Canvas, x: Array) -> None:
-    """A car in a valley whose height is sin 3x; the flag is on the top."""
+    """Draws a car in a valley of height sin 3x, with a flag on the top."""
     view = _View((0.0, 0.0), 1.3)
     across = (np.arange(SIDE) + 0.5 - SIDE / 2) / view.scale
     canvas.ground(SIDE / 2 - 0.6 * np.sin(3.0 * across) * view.scale, PALE)
@@ -142,7 +142,7 @@ def _cross(canvas: Canvas, at: Point) -> None:
 
 
 def bars(names: Sequence[str], low: Sequence[float], high: Sequence[float]) -> Draw:
-    """A bar for each state, between a lowest and a highest value."""
+    """Draws a bar for each state, between a lower and an upper value."""
 
     def draw(canvas: Canvas, x: Array) -> None:
         width = SIDE / len(names)
@@ -158,7 +158,7 @@ def bars(names: Sequence[str], low: Sequence[float], high: Sequence[float]) -> D
 
 
 def picture(draw: Draw, x: Array, names: Sequence[str], action: Array, time: float) -> npt.NDArray[np.uint8]:
-    """The system, the clock, and each input as a bar between -1 and 1."""
+    """Draws the system, the time, and each input as a bar between -1 and 1."""
     canvas = Canvas(SIDE, SIDE)
     draw(canvas, x)
     canvas.text((8, 8), f"t = {time:.2f}")
@@ -171,10 +171,10 @@ def picture(draw: Draw, x: Array, names: Sequence[str], action: Array, time: flo
     return canvas.image()
 
 
-def words(names: Sequence[str], units: Sequence[str], x: Array, inputs: Sequence[str], u: Array, time: float) -> str:
-    """The same in letters: a line for the time, each state and each input.
+def text_report(names: Sequence[str], units: Sequence[str], x: Array, inputs: Sequence[str], u: Array, time: float) -> str:
+    """Returns the state as text: one line for the time, each state and each input.
 
-    >>> print(words(["level"], ["m"], np.array([0.5]), ["valve"], np.array([1.0]), 2.0))
+    >>> print(text_report(["level"], ["m"], np.array([0.5]), ["valve"], np.array([1.0]), 2.0))
     t              2
     level        0.5 m
     valve          1

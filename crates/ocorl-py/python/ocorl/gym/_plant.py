@@ -1,4 +1,4 @@
-"""Any Gymnasium environment with continuous actions as something to learn and control."""
+"""Adapter that makes a Gymnasium environment with continuous actions a plant to learn and control."""
 
 from __future__ import annotations
 
@@ -24,71 +24,71 @@ Controller = Callable[[float, Array], npt.ArrayLike]
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run of an environment gave. ``study.tell(plan, **measured.told())`` tells it."""
+    """Measurements of one run of an environment. ``study.tell(plan, **measured.told())`` records them."""
 
-    #: When was measured: in the middle of a step.
+    #: Measurement times: in the middle of a step.
     t: Array
-    #: The state then, a row for each time.
+    #: States at the measurement times, one row each.
     x: Array
-    #: The input then.
+    #: Inputs at the measurement times.
     u: Array
-    #: The derivative then: the difference over the step.
+    #: Derivatives at the measurement times: the difference over the step.
     x_dot: Array
-    #: How uncertain each derivative is, as far as neighbouring steps tell.
+    #: Uncertainty of each derivative, estimated from neighbouring steps.
     x_dot_std: Array
-    #: What the run cost: the running cost over all steps, and the terminal cost; of a run that was stopped, in place of the terminal cost, the cost
-    #: rate at the stop for all the time that was left, as in a simulation: who falls early does not pay less.
+    #: Cost of the run: the running cost over all steps, and the terminal cost. For an aborted run the terminal cost is replaced by the cost
+    #: rate at the stop times the remaining time, as in a simulation, so that an early end is not cheaper.
     cost: float
-    #: The environment's own return: the sum of its rewards.
+    #: Return of the environment: the sum of its rewards.
     reward: float
-    #: ``completed``, or why it ended before.
+    #: ``completed``, or the reason of an early end.
     outcome: str
-    #: The largest difference between an asked time and the time it was measured at.
+    #: Largest difference between a requested and an actual measurement time.
     rounding: float
-    #: How many asked times fell into a step that was measured already, or after the end.
+    #: Number of requested times in a step that was measured already, or after the end.
     missed: int
     #: Times of all steps, one more than there are inputs.
     path_t: Array
-    #: All states.
+    #: States at all steps.
     path_x: Array
-    #: All inputs.
+    #: Inputs of all steps.
     path_u: Array
 
     def told(self) -> dict[str, Any]:
-        """What `Study.tell` takes."""
+        """Returns the arguments of `Study.tell`."""
         kept = {"t": self.t, "x": self.x, "u": self.u, "x_dot": self.x_dot}
         return kept | {"cost": self.cost, "outcome": self.outcome}
 
 
 @dataclass
 class GymPlant:
-    """An environment that can be run by a controller. Made by `from_gym`.
+    """An environment that can be run under a controller. Made by `from_gym`.
 
-    `system` is what `ocorl` knows of it: names, limits, horizon, cost, noise, no equations. `system.text` is that as text.
+    `system` is its description for `ocorl`: names, limits, horizon, cost and noise, without equations. `system.text` is the text of it.
     """
 
     env: gymnasium.Env[Any, Any]
-    #: What is to be learned.
+    #: The system to be learned.
     system: System
     #: Time between two actions.
     dt: float
-    #: Steps of an episode.
+    #: Number of steps of an episode.
     steps: int
-    #: Where every episode begins, if states can be written or `reset` always begins there; `checks` says so.
+    #: Initial state of every episode, if states can be written or `reset` always starts there; see `checks`.
     x0: Array
-    #: What was found when the environment was looked at.
+    #: Results of the checks of the environment.
     checks: list[Check]
     #: Estimated standard deviation of a measured derivative.
     noise: Array
     _reader: Reader = field(repr=False)
     _goal: bool = field(default=False, repr=False)
-    #: Runs so far.
+    #: Number of runs so far.
     episodes: int = 0
-    #: Steps so far.
+    #: Number of steps so far.
     interactions: int = 0
-    #: Measurements so far.
+    #: Number of measurements so far.
     measurements: int = 0
-    #: What the runs gave, in their order.
+    #: Measurements of the runs, in order.
     runs: list[Measured] = field(default_factory=list, repr=False)
 
     def execute(
@@ -96,13 +96,13 @@ class GymPlant:
     ) -> Measured:
         """Runs one episode.
 
-        The first one is reset with the seed; later ones go on with the environment's random numbers, for noise that is the same in every
-        episode would be learned as dynamics. Two plants that are made and run alike give the same to the last bit.
+        The first episode is reset with the seed; later ones continue with the environment's random numbers, because noise that is the same
+        in every episode would be learned as dynamics. Two plants that are created and run in the same way give identical results.
 
         Args:
             controller: A plan, or a function of time and state that returns the input.
-            measure_at: When to measure; of a plan its own times. Each is rounded to the middle of a step.
-            x0: Where to begin, if not where all begin; only if states can be written.
+            measure_at: Measurement times; by default those of the plan. Each is rounded to the middle of a step.
+            x0: Initial state, if it differs from the usual one; only if states can be written.
 
         Raises:
             MistakeError: The plan has several runs, or `x0` cannot be written.
@@ -125,12 +125,12 @@ class GymPlant:
         return run
 
     def run(self, controller: Any, measure_at: npt.ArrayLike) -> Measured:
-        """Runs one episode, as `ocorl.run` wants it: from ``controller.x0``."""
+        """Runs one episode from ``controller.x0``, as the plant interface requires it."""
         x0 = np.asarray(getattr(controller, "x0", self.x0), dtype=np.float64)
         return self.execute(controller, measure_at, None if np.array_equal(x0, self.x0) else x0)
 
     def _follow(self, law: Controller, x0: npt.ArrayLike | None) -> tuple[Array, Array, float, str]:
-        """The states of a run, the inputs that were applied (one that led nowhere included), the return, and the outcome."""
+        """Returns the states of a run, the applied inputs (including the last, which may have failed), the return, and the outcome."""
         seed = self._reader.seed if self.episodes == 0 or self._reader.repeats else None
         start = self.x0 if x0 is None else np.asarray(x0, dtype=np.float64)
         x = self._reader.begin(start, x0 is not None, seed=seed)
@@ -149,14 +149,14 @@ class GymPlant:
             states.append(x)
             if terminated and self._goal:
                 break
-            # Who is truncated at the last step has come to the horizon; before it, something else has gone wrong.
+            # Truncation at the last step means that the horizon was reached; before it, it is an error.
             if terminated or (truncated and step + 1 < self.steps):
                 outcome = f"stopped at t = {(step + 1) * self.dt:g}"
                 break
         return np.array(states), np.array(inputs), reward, outcome
 
     def _measured(self, asked: Array, states: Array, inputs: Array, reward: float, outcome: str) -> Measured:
-        """What a run looks like at the asked times."""
+        """Extracts the measurements at the requested times from a run."""
         dt, count = self.dt, len(states) - 1
         held, inputs = inputs[-1], inputs[:count]
         times: Array = dt * np.arange(count + 1, dtype=np.float64)
@@ -185,7 +185,7 @@ class GymPlant:
         )
 
     def _end_cost(self, t: float, x: Array, u: Array, outcome: str) -> float:
-        """What the end of a run costs: the terminal cost, or of a stopped run its last cost rate for the time that was left."""
+        """Returns the cost of the end of a run: the terminal cost, or for an aborted run its last cost rate times the remaining time."""
         if outcome == "completed":
             return float(self.system.terminal_cost(x))
         rate = float(self.system.cost([t], x[None, :], u[None, :])[0])
@@ -193,12 +193,12 @@ class GymPlant:
 
     @property
     def seconds(self) -> float:
-        """Time the environment was run for, in its own unit."""
+        """Total simulated time of the environment, in its own unit."""
         return self.interactions * self.dt
 
     @property
     def rounding(self) -> float:
-        """The largest difference so far between an asked time and the time it was measured at."""
+        """Largest difference so far between a requested and an actual measurement time."""
         return max((run.rounding for run in self.runs), default=0.0)
 
     def __repr__(self) -> str:
@@ -226,7 +226,7 @@ def from_gym(
     name: str | None = None,
     **make: Any,
 ) -> GymPlant:
-    """An environment as a plant: something that `ocorl` can learn to control.
+    """Makes an environment a plant that `ocorl` can learn to control.
 
     Args:
         env: An environment, or the id of one (made with all other keywords).
@@ -237,14 +237,14 @@ def from_gym(
         states: Names of the states.
         inputs: Names of the inputs, or names with limits; by default the limits of the action.
         angles: States that are the same after a whole turn.
-        x0: Where every episode begins; by default where ``reset(seed=seed)`` begins.
-        horizon: How long an episode is; by default as long as the environment allows.
-        cost: What is to be made small, as `ocorl.System` takes it: `ocorl.quadratic`, or expressions.
+        x0: Initial state of every episode; by default that of ``reset(seed=seed)``.
+        horizon: Duration of an episode; by default the time limit of the environment.
+        cost: The cost to be minimized, as in `ocorl.System`: `ocorl.quadratic`, or expressions.
         noise: Standard deviation of a measured derivative; by default estimated by a trial run.
         learning: Settings, as in the section ``[learning]`` of a system.
-        goal: Whether the environment ends where it should (and not where it must not be).
-        seed: Of the first `reset`, and of the trial run.
-        name: Of the system; by default made of the id.
+        goal: Whether the environment terminates at its goal (and not at a failure).
+        seed: Seed of the first `reset` and of the trial run.
+        name: Name of the system; by default derived from the id.
 
     Raises:
         MistakeError: Something is missing or does not fit; the message says what to give.
@@ -259,11 +259,11 @@ def from_gym(
     identity = str(env if isinstance(env, str) else getattr(env.spec, "id", None) or type(env.unwrapped).__name__)
     if cost is None:
         raise MistakeError(
-            "what should be made small?",
-            hint=f"give cost=ocorl.quadratic(...), or see whether ocorl.gym.known('{identity}') knows",
+            "no cost is given",
+            hint=f"give cost=ocorl.quadratic(...), or try ocorl.gym.known('{identity}')",
         )
     if isinstance(env, str):
-        # Of ours, the length of a step can be chosen.
+        # The step length of this package's environments can be chosen.
         if "ocorl/" in env and dt is not None:
             make["dt"] = dt
         env = gymnasium.make(env, **make)
@@ -298,11 +298,11 @@ def from_gym(
         sigma = spread
     else:
         sigma = np.broadcast_to(np.asarray(noise, dtype=np.float64), begin.shape).copy()
-    words = list(inputs) if inputs is not None else [f"u{i}" for i in range(len(limits[0]))]
+    names_of_inputs = list(inputs) if inputs is not None else [f"u{i}" for i in range(len(limits[0]))]
     system = System(
         name=name or _name(identity),
         states=names,
-        inputs={word: (low, high) for word, low, high in zip(words, *limits, strict=True)},
+        inputs={word: (low, high) for word, low, high in zip(names_of_inputs, *limits, strict=True)},
         x0=begin,
         horizon=steps * step,
         angles=[names[i] for i in turning],
@@ -328,7 +328,7 @@ def _name(identity: str) -> str:
 
 
 def _own_step(env: gymnasium.Env[Any, Any]) -> float | None:
-    """The length of a step as the environment says it, if it does."""
+    """Returns the step length that the environment states, if any."""
     dt = getattr(env.unwrapped, "dt", None)
     return float(dt) if isinstance(dt, float | int | np.floating) else None
 
@@ -344,7 +344,7 @@ def _step_length(env: gymnasium.Env[Any, Any], dt: float | None) -> float:
 
 
 def _most_steps(env: gymnasium.Env[Any, Any]) -> int | None:
-    """After how many steps an episode is ended, by whoever registered or wrapped the environment."""
+    """Returns the number of steps after which the environment or a wrapper truncates an episode."""
     found = [getattr(env.spec, "max_episode_steps", None)]
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, gymnasium.wrappers.TimeLimit):
@@ -392,7 +392,7 @@ def _input_limits(
 
 
 def usual_writer(env: gymnasium.Env[Any, Any], size: int) -> Callable[[Any, Array], None] | None:
-    """The usual ways to write a state of so many numbers; none if there is no such way."""
+    """Returns a standard function to write a state of this size; None if the environment offers none."""
     bare: Any = env.unwrapped
     if hasattr(bare, "set_state") and hasattr(bare, "model") and bare.model.nq + bare.model.nv == size:
         places = int(bare.model.nq)

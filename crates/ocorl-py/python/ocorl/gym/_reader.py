@@ -1,4 +1,4 @@
-"""How the state of an environment is read and written, and what its steps say about derivatives."""
+"""Reads and writes the state of an environment, and estimates derivatives from its steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._canvas import Array
 
 
 def differences(states: Array, dt: float) -> tuple[Array, Array]:
-    """Derivatives in the middle of each step, and how uncertain they are.
+    """Returns derivatives in the middle of each step, and their uncertainty.
 
     The difference over a step is a central difference around its middle, with the input that was held in it. The one over three steps has nine
     times its error, so an eighth of what they differ by is what the first one is wrong by. Single precision adds what it rounds off.
@@ -34,7 +34,7 @@ def differences(states: Array, dt: float) -> tuple[Array, Array]:
 
 
 class Reader:
-    """How the state of an environment is read and written; angles are followed over whole turns."""
+    """Reads and writes the state of an environment; angles are unwrapped."""
 
     def __init__(
         self,
@@ -47,18 +47,18 @@ class Reader:
         seed: int,
     ) -> None:
         self.env, self._state, self._action = env, state, action
-        #: Writes the state; none if that cannot be done.
+        #: Function that writes the state; None if that is not possible.
         self.write = write
         self._angles = list(angles)
-        #: What the first episode is reset with.
+        #: Seed of the first reset.
         self.seed = seed
-        #: Whether all episodes are reset with the seed, because they would begin elsewhere without it.
+        #: Whether all episodes are reset with the seed, because they would start elsewhere without it.
         self.repeats = False
         self.low, self.high = limits
         self._last: Array | None = None
 
     def begin(self, x0: Array | None = None, needed: bool = False, *, seed: int | None) -> Array:
-        """Resets, and writes the state if that can be done. Without a seed the environment's random numbers go on where they were."""
+        """Resets, and writes the state if possible. Without a seed the environment's random numbers continue."""
         observation, _ = self.env.reset(seed=seed)
         if x0 is not None and self.write is not None:
             self.write(self.env.unwrapped, x0.copy())
@@ -66,12 +66,12 @@ class Reader:
             raise MistakeError("the state of this environment cannot be written; give from_gym a function: write=lambda env, x: ...")
         self._last = x0
         if self._state is None and x0 is not None and self.write is not None:
-            # What was observed before the state was written is not where it is now.
+            # The observation was made before the state was written and is outdated.
             return np.array(x0)
         return self.read(observation)
 
     def read(self, observation: Any) -> Array:
-        """The state, near the last one by whole turns of its angles."""
+        """Returns the state with angles unwrapped relative to the last one."""
         value = observation if self._state is None else self._state(self.env.unwrapped)
         x = np.array(value, dtype=np.float64).reshape(-1)
         if self._last is not None and self._last.shape == x.shape:
@@ -81,7 +81,7 @@ class Reader:
         return x
 
     def step(self, u: Array) -> tuple[Array, float, bool, bool]:
-        """Applies an input: the state after it, its reward, and whether the environment ended."""
+        """Applies an input: returns the state after it, its reward, and whether the environment ended."""
         action = u if self._action is None else np.asarray(self._action(u))
         space = self.env.action_space
         action = np.asarray(action).astype(space.dtype or np.float64).reshape(space.shape or (-1,))
@@ -89,7 +89,7 @@ class Reader:
         return self.read(observation), float(reward), bool(terminated), bool(truncated)
 
     def follow(self, x0: Array | None, inputs: Array, *, seed: int | None) -> Array:
-        """The states under some inputs."""
+        """Returns the states under some inputs."""
         states = [self.begin(x0, seed=seed)]
         for u in inputs:
             x, _, terminated, truncated = self.step(u)

@@ -1,4 +1,4 @@
-//! Right-hand sides.
+//! Right-hand sides in panel storage.
 
 use super::inverse::{GRAM_COLUMNS, Gram};
 use super::solve::{Layout, backward, backward_vector, forward, forward_vector};
@@ -6,7 +6,7 @@ use super::{Lower, Step, WIDTH, panels};
 use crate::linalg::vector::dot;
 use pulp::{Arch, Simd, WithSimd};
 
-/// Right-hand sides in panels; a single one as it is.
+/// Right-hand sides in panels; a single right-hand side is stored as a plain vector.
 pub(crate) struct Block<'a> {
     memory: &'a mut [f64],
     n: usize,
@@ -14,12 +14,12 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// How many numbers `columns` right-hand sides of n numbers take.
+    /// Returns the memory size for `columns` right-hand sides of length n.
     pub(crate) fn room(n: usize, columns: usize) -> usize {
         WIDTH * panels(n) * if columns == 1 { 1 } else { WIDTH * panels(columns) }
     }
 
-    /// Right-hand sides, one column of n numbers after the other, into memory of [`room`](Self::room).
+    /// Packs right-hand sides, stored by columns of length n, into memory of size [`room`](Self::room).
     pub(crate) fn pack(from: &[f64], n: usize, columns: usize, memory: &'a mut [f64]) -> Self {
         assert_eq!(from.len(), n * columns, "{columns} columns of {n} numbers");
         let block = Block::over(memory, n, columns);
@@ -35,18 +35,18 @@ impl<'a> Block<'a> {
         block
     }
 
-    /// What was [packed](Self::pack) there, or copied to there.
+    /// Views memory that was [packed](Self::pack) before, or copied from packed memory.
     pub(crate) fn over(memory: &'a mut [f64], n: usize, columns: usize) -> Self {
         assert_eq!(memory.len(), Block::room(n, columns), "room for {columns} columns of {n}");
         Block { memory, n, columns }
     }
 
-    /// All numbers, in the order of the panels.
+    /// Returns all entries in panel order.
     pub(crate) fn numbers(&self) -> &[f64] {
         self.memory
     }
 
-    /// The same, to change.
+    /// Returns all entries in panel order as a mutable slice.
     pub(crate) fn numbers_mut(&mut self) -> &mut [f64] {
         self.memory
     }
@@ -55,7 +55,7 @@ impl<'a> Block<'a> {
         self.memory.as_chunks().0.chunks_exact((WIDTH * panels(self.n)).max(1))
     }
 
-    /// The columns, one after the other.
+    /// Unpacks the columns, one after another.
     pub(crate) fn unpack(&self, to: &mut [f64]) {
         assert_eq!(to.len(), self.n * self.columns, "{} columns of {} numbers", self.columns, self.n);
         if self.columns == 1 {
@@ -70,7 +70,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// |x|² of each column.
+    /// Computes the squared norm |x|² of each column.
     pub(crate) fn square_norms(&self, out: &mut [f64]) {
         assert_eq!(out.len(), self.columns, "{} columns", self.columns);
         if self.columns == 1 {
@@ -84,12 +84,12 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// X ← L⁻¹ X.
+    /// Solves X ← L⁻¹ X in place.
     pub(crate) fn solve(&mut self, l: Lower<'_>) {
         self.dispatch(l, false);
     }
 
-    /// X ← L⁻ᵀ X.
+    /// Solves X ← L⁻ᵀ X in place.
     pub(crate) fn solve_transposed(&mut self, l: Lower<'_>) {
         self.dispatch(l, true);
     }
@@ -158,7 +158,7 @@ impl WithSimd for Pack<'_> {
     }
 }
 
-/// Σ x² over the steps of a panel.
+/// Sum of squares Σ x² over the steps of a panel.
 pub(super) struct Squares<'a> {
     pub(super) panel: &'a [Step],
 }
@@ -200,7 +200,7 @@ impl WithSimd for Solve<'_> {
     }
 }
 
-/// Extends x = L⁻¹ b from the first `known` rows to all: forward substitution of the rest, O(n) a row.
+/// Extends x = L⁻¹ b from the first `known` rows to all rows by forward substitution. Costs O(n) per row.
 pub(crate) fn extend_solution(l: Lower<'_>, known: usize, x: &mut [f64]) {
     Arch::new().dispatch(Extend { l, known, x });
 }

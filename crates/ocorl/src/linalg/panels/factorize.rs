@@ -1,4 +1,4 @@
-//! The factor itself.
+//! Cholesky factorisation in panel storage. O(n³/3).
 
 use super::solve::{Layout, forward};
 use super::{
@@ -7,12 +7,12 @@ use super::{
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
-/// Factorises the lower triangle of a symmetric matrix in place; reciprocals of the pivots into `reciprocals`. `Err` is the first pivot
-/// that is not positive (or not finite).
+/// Factorises the lower triangle of a symmetric matrix in place and writes the reciprocals of the pivots. `Err` holds the index of the
+/// first pivot that is not positive (or not finite).
 pub(crate) fn factorize(a: &mut Triangle, reciprocals: &mut Vec<f64>) -> Result<(), usize> {
     reciprocals.clear();
     reciprocals.resize(WIDTH * panels(a.n), 0.0);
-    // A matrix that was not finite may have been here before.
+    // The memory may still hold values of a matrix that was not finite.
     a.clear_padding();
     Arch::new().dispatch(Factorize { a, reciprocals })
 }
@@ -25,7 +25,7 @@ struct Factorize<'a> {
 impl WithSimd for Factorize<'_> {
     type Output = Result<(), usize>;
 
-    /// Rows of sixteen panels at a time: first against the finished rows above them, then against each other.
+    /// Processes the rows of sixteen panels at a time: first against the finished rows above them, then against each other.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> Result<(), usize> {
         let (n, steps) = (self.a.n, &mut self.a.steps);
@@ -62,7 +62,7 @@ impl WithSimd for Factorize<'_> {
     }
 }
 
-/// Subtracts from the rows of `group` what their products over all columns before the group add up to.
+/// Subtracts from the rows of `group` their products over all columns before the group.
 #[inline(always)]
 fn subtract_products(steps: &mut [Step], group: Range<usize>) {
     let at = |i: usize| start(i) - start(group.start);
@@ -81,7 +81,7 @@ fn subtract_products(steps: &mut [Step], group: Range<usize>) {
     }
 }
 
-/// Factorises four columns at the diagonal, from row `o` of their panel on; only `left` of them are there.
+/// Factorises four columns at the diagonal, from row `o` of their panel on; only the first `left` of them exist.
 #[inline(always)]
 fn factorize_columns(c: &mut Sums, o: usize, left: usize, reciprocals: &mut [f64]) -> Result<(), usize> {
     for b in 0..TALL {
@@ -90,7 +90,7 @@ fn factorize_columns(c: &mut Sums, o: usize, left: usize, reciprocals: &mut [f64
             continue;
         }
         let square = c[b][o + b];
-        // Written this way round so that NaN fails.
+        // Negated comparison, so that NaN fails.
         if !(square > 0.0 && square.is_finite()) {
             return Err(b);
         }

@@ -1,14 +1,14 @@
-//! The inverse of a factor, and products of columns.
+//! Inverse of a triangular factor, and Gram matrices of columns.
 
 use super::block::{Squares, each_mut};
 use super::solve::{Layout, forward};
 use super::{Lower, Step, TALL, WIDTH, panels, pieces, subtract, sums};
 use pulp::{Arch, Simd, WithSimd};
 
-/// Steps that a product of two panels takes at a time: they stay in the first cache.
+/// Number of steps per block in the product of two panels, chosen to fit the first-level cache.
 const SHORT: usize = 128;
 
-/// L⁻¹, its columns in panels; what stands above the diagonal is zero.
+/// Inverse L⁻¹ with its columns in panels; entries above the diagonal are zero.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inverse {
     steps: Vec<Step>,
@@ -16,13 +16,13 @@ pub(crate) struct Inverse {
 }
 
 impl Inverse {
-    /// Room for n × n.
+    /// Allocates memory for n × n entries.
     pub(crate) fn zeros(n: usize) -> Self {
         let panels = panels(n);
         Inverse { steps: vec![[0.0; WIDTH]; WIDTH * panels * panels], panels }
     }
 
-    /// Becomes L⁻¹. O(n³/3).
+    /// Computes L⁻¹. Costs O(n³/3).
     pub(crate) fn assign(&mut self, l: Lower<'_>) {
         assert_eq!(self.panels, l.panels, "room for another matrix");
         for (q, panel) in each_mut(&mut self.steps, WIDTH * l.panels).enumerate() {
@@ -34,13 +34,13 @@ impl Inverse {
         Arch::new().dispatch(Invert { l, out: &mut self.steps });
     }
 
-    /// |column|² of each column: the diagonal of (L Lᵀ)⁻¹, then zeros to the end of the last panel.
+    /// Returns the squared norm of each column, the diagonal of (L Lᵀ)⁻¹, padded with zeros to the end of the last panel.
     pub(crate) fn square_norms(&self) -> Vec<f64> {
         let each = self.steps.chunks_exact((WIDTH * self.panels).max(1));
         each.flat_map(|panel| Arch::new().dispatch(Squares { panel })).collect()
     }
 
-    /// (L⁻¹)ᵀ L⁻¹ = (L Lᵀ)⁻¹, n³/3 for all of it.
+    /// Returns (L⁻¹)ᵀ L⁻¹ = (L Lᵀ)⁻¹ as a Gram matrix; evaluating all of it costs n³/3.
     pub(crate) fn gram(&self) -> Gram<'_> {
         Gram { steps: &self.steps, depth: WIDTH * self.panels, panels: self.panels, lower: true }
     }
@@ -60,33 +60,33 @@ impl WithSimd for Invert<'_> {
     }
 }
 
-/// Columns that a [`Gram`] gives at a time.
+/// Number of columns that a [`Gram`] matrix computes at a time.
 pub(crate) const GRAM_COLUMNS: usize = 4 * WIDTH;
 
-/// XᵀX for columns X in panels, a few of its columns at a time.
+/// Gram matrix XᵀX of columns X in panels, evaluated a few columns at a time.
 #[derive(Clone, Copy)]
 pub(crate) struct Gram<'a> {
     pub(super) steps: &'a [Step],
-    /// Steps of a panel.
+    /// Number of steps of a panel.
     pub(super) depth: usize,
     pub(super) panels: usize,
-    /// X is lower triangular.
+    /// Whether X is lower triangular.
     pub(super) lower: bool,
 }
 
 impl Gram<'_> {
-    /// Numbers of a column, filled up to whole panels.
+    /// Returns the length of a column, padded to whole panels.
     pub(crate) fn rows(self) -> usize {
         WIDTH * self.panels
     }
 
-    /// How many numbers [`GRAM_COLUMNS`] columns take.
+    /// Returns the memory size of [`GRAM_COLUMNS`] columns.
     pub(crate) fn room(self) -> usize {
         GRAM_COLUMNS * self.rows()
     }
 
-    /// The columns of −XᵀX from panel `from` on, at most [`GRAM_COLUMNS`], in memory of [`room`](Self::room). What stands above the diagonal
-    /// is left as it is.
+    /// Computes the columns of −XᵀX from panel `from` on, at most [`GRAM_COLUMNS`], into memory of size [`room`](Self::room). Entries
+    /// above the diagonal are left unchanged.
     pub(crate) fn negative(self, from: usize, out: &mut [f64]) {
         assert_eq!(out.len(), self.room(), "room for {GRAM_COLUMNS} columns");
         Arch::new().dispatch(NegativeGram { gram: self, from, out });

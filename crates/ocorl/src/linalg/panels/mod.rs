@@ -1,21 +1,22 @@
-//! Triangular matrices and right-hand sides in panels: the layout in which all large dense algebra here is done.
+//! Triangular matrices and right-hand sides in panels: the storage scheme of all large dense algebra in this crate.
 //!
-//! A panel is eight rows of a triangular matrix (or eight right-hand sides) side by side; one [`Step`] of it holds their entries in one
-//! column. Then a factor, a solution, an inverse and a product are all the same loop over the same memory in the order it lies in,
+//! A panel is eight rows of a triangular matrix (or eight right-hand sides) in parallel; one [`Step`] of it holds their entries in one
+//! column. Factorisation, solution, inverse and product then use the same loop over contiguous memory,
 //!
 //! ```text
 //! c[b][v] −= Σₖ x[k][v] · w[k][b],   v < 8,   b < 4,
 //! ```
 //!
-//! whose sums stay in registers. Every entry is a sum in the order of k with one rounding a term: blocks, neighbours in a panel, and
-//! the width of vector instructions do not change a bit of it. One thread: whoever has several matrices runs them side by side.
+//! whose sums stay in registers. Every entry is a sum in the order of k with one rounding per term. Its bits do not depend on the
+//! blocking, on the other rows of a panel, or on the width of vector instructions. The code is single-threaded; callers process several
+//! matrices in parallel.
 //!
 //! | | panels | steps of panel p |
 //! |---|---|---|
 //! | [`Triangle`] L | rows 8p … 8p + 7 | columns 0 … 8p + 7, one panel after the other: new rows are added at the end |
 //! | [`Block`] X | right-hand sides 8p … 8p + 7 | rows 0 … n − 1 |
 //!
-//! What a last panel lacks is zeros, and the reciprocal of a pivot that is not there is zero: it stays zeros.
+//! The last panel is padded with zeros. The reciprocal of a missing pivot is zero, so the padding stays zero.
 
 mod block;
 mod factorize;
@@ -30,26 +31,26 @@ pub(crate) use inverse::{GRAM_COLUMNS, Inverse};
 
 use std::ops::Range;
 
-/// Rows in a panel: two registers of the most common vector extension.
+/// Number of rows in a panel: two registers of the most common vector extension.
 pub(crate) const WIDTH: usize = 8;
 
 /// Entries of the rows of a panel in one column.
 pub(crate) type Step = [f64; WIDTH];
 
-/// Rows of sums that are kept in registers: with eight in each, as many as hide the latency of an addition.
+/// Number of rows of sums in registers; with eight sums in each, enough to hide the latency of an addition.
 const TALL: usize = 4;
 
-/// Panels whose rows are worked on together, and steps they are worked on at a time: 256 kB, which stay in the second cache while all
-/// right-hand sides pass by.
+/// Number of panels whose rows are processed together, and number of steps per block: 256 kB, which stay in the second-level cache while
+/// all right-hand sides are processed.
 const ROWS: usize = 16;
 const DEPTH: usize = 256;
 
-/// Panels for `n` rows.
+/// Returns the number of panels for `n` rows.
 pub(crate) fn panels(n: usize) -> usize {
     n.div_ceil(WIDTH)
 }
 
-/// Steps before panel `p` of a triangle.
+/// Returns the number of steps before panel `p` of a triangle.
 fn start(p: usize) -> usize {
     WIDTH * p * (p + 1) / 2
 }
@@ -62,7 +63,7 @@ fn sums(steps: &mut [Step], first: usize) -> &mut Sums {
     (&mut steps[first..first + TALL]).try_into().expect("four steps")
 }
 
-/// c[b] −= Σₖ x[k] · w[k][o + b].
+/// Computes c[b] −= Σₖ x[k] · w[k][o + b].
 #[inline(always)]
 fn subtract(c: &mut Sums, x: &[Step], w: &[Step], o: usize) {
     assert!(o + TALL <= WIDTH && x.len() == w.len(), "{} and {} steps", x.len(), w.len());
@@ -78,7 +79,7 @@ fn subtract(c: &mut Sums, x: &[Step], w: &[Step], o: usize) {
     *c = sum;
 }
 
-/// Four equations of L x = c: those before them are already subtracted. `w` are the four steps at the diagonal.
+/// Solves four equations of L x = c after subtraction of the previous unknowns. `w` holds the four steps at the diagonal.
 #[inline(always)]
 fn substitute(c: &mut Sums, w: &[Step], o: usize, reciprocals: &[f64]) {
     for b in 0..TALL {
@@ -100,12 +101,12 @@ pub(crate) struct Triangle {
 }
 
 impl Triangle {
-    /// n × n zeros.
+    /// Creates an n × n matrix of zeros.
     pub(crate) fn zeros(n: usize) -> Self {
         Triangle { steps: vec![[0.0; WIDTH]; start(panels(n))], n }
     }
 
-    /// The lower triangle of a column-major matrix.
+    /// Copies the lower triangle of a column-major matrix.
     pub(crate) fn of(a: &[f64], n: usize) -> Self {
         assert_eq!(a.len(), n * n, "{} numbers: not {n} rows", a.len());
         let mut triangle = Triangle::zeros(n);
@@ -115,19 +116,19 @@ impl Triangle {
         triangle
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.n
     }
 
-    /// Adds or drops rows at the end; new ones are zeros.
+    /// Adds or drops rows at the end; new rows are zero.
     pub(crate) fn resize(&mut self, n: usize) {
         self.steps.resize(start(panels(n)), [0.0; WIDTH]);
         self.n = n;
         self.clear_padding();
     }
 
-    /// What is beyond the last row of the last panel must be zeros.
+    /// Sets the padding after the last row of the last panel to zero.
     fn clear_padding(&mut self) {
         let (last, rows) = (self.n / WIDTH, self.n % WIDTH);
         if rows > 0 {
@@ -137,12 +138,12 @@ impl Triangle {
         }
     }
 
-    /// Entry (i, j), j ≤ i.
+    /// Returns entry (i, j), j ≤ i.
     pub(crate) fn get(&self, i: usize, j: usize) -> f64 {
         self.steps[start(i / WIDTH) + j][i % WIDTH]
     }
 
-    /// Entry (i, j), j ≤ i, to change.
+    /// Returns entry (i, j), j ≤ i, as a mutable reference.
     pub(crate) fn at(&mut self, i: usize, j: usize) -> &mut f64 {
         &mut self.steps[start(i / WIDTH) + j][i % WIDTH]
     }
@@ -158,7 +159,7 @@ impl Triangle {
         }
     }
 
-    /// The rows below the diagonal of column j, panel after panel: their first row, and the entries from there on.
+    /// Iterates over the panels of column j below the diagonal: the first row of each, and the entries from there on.
     pub(crate) fn below(&mut self, j: usize) -> impl Iterator<Item = (usize, &mut [f64])> {
         let (first, last, n) = ((j + 1) / WIDTH, panels(self.n), self.n);
         let mut rest = &mut self.steps[start(first)..];
@@ -171,7 +172,7 @@ impl Triangle {
     }
 }
 
-/// A factor to solve with: its panels and the reciprocals of its pivots.
+/// View of a factor for triangular solves: its panels and the reciprocals of its pivots.
 #[derive(Clone, Copy)]
 pub(crate) struct Lower<'a> {
     steps: &'a [Step],
@@ -180,7 +181,7 @@ pub(crate) struct Lower<'a> {
 }
 
 impl<'a> Lower<'a> {
-    /// Reciprocals as [`factorize`] gives them.
+    /// Creates the view with the reciprocals of [`factorize`].
     pub(crate) fn new(triangle: &'a Triangle, reciprocals: &'a [f64]) -> Self {
         Lower { steps: &triangle.steps, reciprocals, panels: panels(triangle.n) }
     }
@@ -191,7 +192,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Ranges of `size` numbers that make up `range`.
+/// Divides `range` into ranges of at most `size` entries.
 fn pieces(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range.step_by(size).map(move |first| first..(first + size).min(end))

@@ -1,20 +1,20 @@
-//! Triangular systems, for many right-hand sides and for one.
+//! Triangular solves, for many right-hand sides and for one. O(n²) per right-hand side.
 
 use super::{DEPTH, Lower, ROWS, Step, Sums, TALL, WIDTH, pieces, start, substitute, subtract, sums};
 use crate::linalg::vector::padded;
 use std::ops::Range;
 
-/// Panels of right-hand sides that take turns: a substitution need not wait for the one before it.
+/// Number of panels of right-hand sides that are interleaved, so that a substitution does not wait for the previous one.
 const ABREAST: usize = 4;
 
-/// Where panels of right-hand sides are, and the row panel above which each has only zeros.
+/// Storage of panels of right-hand sides, and the row panel above which each is zero.
 #[derive(Clone, Copy)]
 pub(super) enum Layout {
-    /// So many steps each.
+    /// Full panels with this number of steps each.
     Full(usize),
-    /// The same, of a lower triangular matrix.
+    /// Panels of a lower triangular matrix with this number of steps each.
     Lower(usize),
-    /// The panels of a triangle from this one on.
+    /// Panels of a triangle from this index on.
     Further(usize),
 }
 
@@ -33,7 +33,7 @@ impl Layout {
     }
 }
 
-/// X ← L⁻¹ X for `count` panels of right-hand sides.
+/// Solves X ← L⁻¹ X for `count` panels of right-hand sides.
 #[inline(always)]
 pub(super) fn forward(l: Lower<'_>, x: &mut [Step], count: usize, layout: Layout) {
     for block in pieces(0..l.panels, ROWS) {
@@ -70,7 +70,7 @@ pub(super) fn forward(l: Lower<'_>, x: &mut [Step], count: usize, layout: Layout
     }
 }
 
-/// Four equations of Lᵀ x = c: those after them are already subtracted. `w` are the four steps at the diagonal.
+/// Solves four equations of Lᵀ x = c after subtraction of the later unknowns. `w` holds the four steps at the diagonal.
 #[inline(always)]
 fn substitute_back(c: &mut Sums, w: &[Step], o: usize, reciprocals: &[f64]) {
     for b in (0..TALL).rev() {
@@ -84,7 +84,7 @@ fn substitute_back(c: &mut Sums, w: &[Step], o: usize, reciprocals: &[f64]) {
     }
 }
 
-/// c −= Σ over the panels `range` of L, below row panel k: x times their part of the columns 8k + o ….
+/// Subtracts from c the products of x with the panels `range` of L below row panel k, in the columns 8k + o ….
 #[inline(always)]
 fn subtract_below(c: &mut Sums, l: Lower<'_>, x: &[Step], range: Range<usize>, column: usize) {
     let mut sum = *c;
@@ -104,7 +104,7 @@ fn subtract_below(c: &mut Sums, l: Lower<'_>, x: &[Step], range: Range<usize>, c
     *c = sum;
 }
 
-/// c −= the four rows below times their part of the four columns before them, in a panel's own steps.
+/// Subtracts from c the products of the four rows below with the four preceding columns, within a panel's own steps.
 #[inline(always)]
 fn subtract_lower_half(c: &mut Sums, x: &Sums, own: &[Step]) {
     for k in 0..TALL {
@@ -117,7 +117,7 @@ fn subtract_lower_half(c: &mut Sums, x: &Sums, own: &[Step]) {
     }
 }
 
-/// X ← L⁻ᵀ X for `count` full panels of right-hand sides.
+/// Solves X ← L⁻ᵀ X for `count` full panels of right-hand sides.
 #[inline(always)]
 pub(super) fn backward(l: Lower<'_>, x: &mut [Step], count: usize) {
     let rows = WIDTH * l.panels;
@@ -152,7 +152,7 @@ pub(super) fn backward(l: Lower<'_>, x: &mut [Step], count: usize) {
     }
 }
 
-/// L x = b for one right-hand side, of which the first `known` rows are already x.
+/// Solves L x = b for one right-hand side, of which the first `known` rows already hold x.
 #[inline(always)]
 pub(super) fn forward_vector(l: Lower<'_>, known: usize, x: &mut [f64]) {
     for p in known / WIDTH..l.panels {
@@ -173,10 +173,10 @@ pub(super) fn forward_vector(l: Lower<'_>, known: usize, x: &mut [f64]) {
     }
 }
 
-/// Lᵀ x = b for one right-hand side, filled up with zeros to whole panels.
+/// Solves Lᵀ x = b for one right-hand side, padded with zeros to whole panels.
 ///
-/// The columns of sixteen panels at a time: their part of each panel below lies in one piece. Sums run along the rows of a panel, and
-/// are added across only once.
+/// It processes the columns of sixteen panels at a time, whose part of each panel below is contiguous. Sums run along the rows of a panel
+/// and are added across the panel only once.
 #[inline(always)]
 pub(super) fn backward_vector(l: Lower<'_>, x: &mut [f64]) {
     let x = x.as_chunks_mut::<WIDTH>().0;
@@ -203,7 +203,7 @@ pub(super) fn backward_vector(l: Lower<'_>, x: &mut [f64]) {
     }
 }
 
-/// sums[k] += w[k] · x, entry by entry.
+/// Computes sums[k] += w[k] · x, entry by entry.
 #[inline(always)]
 fn add_products(sums: &mut [Step], w: &[Step], x: &Step) {
     for (sum, w) in sums.iter_mut().zip(w) {
@@ -213,7 +213,7 @@ fn add_products(sums: &mut [Step], w: &[Step], x: &Step) {
     }
 }
 
-/// The sum of eight numbers, in pairs.
+/// Computes the sum of eight numbers in pairs.
 #[inline(always)]
 fn across(s: Step) -> f64 {
     ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))

@@ -2,10 +2,10 @@ use super::*;
 use crate::linalg::vector::dot;
 use crate::random::Stream;
 
-/// Sizes around whole panels, groups of panels, and pieces of their depth.
+/// Sizes around whole panels, groups of panels, and blocks of their depth.
 const SIZES: [usize; 8] = [1, 7, 8, 13, 100, 128, 130, 300];
 
-/// A symmetric matrix with a large diagonal, as its lower triangle.
+/// Returns the lower triangle of a symmetric, diagonally dominant matrix.
 fn matrix(n: usize) -> Triangle {
     let mut rng = Stream::root(n as u64).rng();
     let full: Vec<f64> =
@@ -94,7 +94,7 @@ fn the_gram_matrix_of_the_inverse_factor_is_the_inverse() {
         let mut inverse = Inverse::zeros(n);
         inverse.assign(Lower::new(&l, &reciprocals));
         let gram = inverse.gram();
-        // The inverse, whole, from its lower triangle.
+        // The full inverse from its lower triangle.
         let (mut whole, mut columns) = (vec![0.0; n * n], vec![0.0; gram.room()]);
         for j in 0..n {
             if j % GRAM_COLUMNS == 0 {

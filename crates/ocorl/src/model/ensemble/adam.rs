@@ -1,4 +1,5 @@
-//! Adam: gradient descent with a step for each parameter, from running averages of the gradient and of its square \[Kin15\].
+//! The Adam optimiser: gradient descent with a step size for each parameter, from running averages of the gradient and its square
+//! \[Kin15\].
 //!
 //! ```text
 //! m ← β₁ m + (1 − β₁) g,   v ← β₂ v + (1 − β₂) g²
@@ -7,27 +8,27 @@
 //!
 //! λ is the decoupled weight decay of AdamW \[Los19\].
 
-/// β₁, β₂ and ε as the paper recommends.
+/// β₁, β₂ and ε as recommended in \[Kin15\].
 const MEAN: f64 = 0.9;
 const SQUARE: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
-/// The running averages of one search.
+/// The running averages of one optimisation.
 pub(super) struct Adam {
     mean: Vec<f64>,
     square: Vec<f64>,
-    /// β₁ᵗ and β₂ᵗ.
+    /// β₁ᵗ and β₂ᵗ after t steps.
     powers: [f64; 2],
     decay: f64,
 }
 
 impl Adam {
-    /// For `count` parameters with weight decay λ.
+    /// Initialises the averages of `count` parameters, with weight decay λ = `decay`.
     pub(super) fn new(count: usize, decay: f64) -> Self {
         Adam { mean: vec![0.0; count], square: vec![0.0; count], powers: [1.0; 2], decay }
     }
 
-    /// One step of size η = `rate` against `gradient`.
+    /// Takes one step with step size η = `rate` along the negative gradient.
     pub(super) fn step(&mut self, rate: f64, gradient: &[f64], parameters: &mut [f64]) {
         self.powers[0] *= MEAN;
         self.powers[1] *= SQUARE;
@@ -42,7 +43,7 @@ impl Adam {
     }
 }
 
-/// The step size at `step` of `steps`: half a cosine from `rate` down to a hundredth of it \[Los17\].
+/// The step size at `step` of `steps`: a cosine schedule from `rate` down to a hundredth of it \[Los17\].
 pub(super) fn rate_at(rate: f64, step: usize, steps: usize) -> f64 {
     const LAST: f64 = 0.01;
     let phase = std::f64::consts::PI * step as f64 / steps.max(1) as f64;

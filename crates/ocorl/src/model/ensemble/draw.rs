@@ -1,22 +1,21 @@
-//! One function drawn from the ensemble.
+//! Functions sampled from the ensemble:
 //!
 //! ```text
 //! f_j(z) = μ_j(z) + α_j (f_mj(z) − μ_j(z) + ε ξ_j),   m a random member, ξ standard normal
 //! ```
 //!
-//! Over all draws it has mean μ and the covariance of the ensemble.
+//! The samples have mean μ and the covariance of the ensemble.
 
 use super::{LEAST_SPREAD, State, chunks, padded};
-use crate::linalg::{Dims, Linearization, Points};
-use crate::model::pool::Pool;
+use crate::linalg::{Dims, Linearization, Points, Pool};
 use crate::random::Rng;
 use crate::system::Dynamics;
 use std::sync::Arc;
 
-/// A weighted sum of the members and an offset, for each output.
+/// A sampled function: for each output a weighted sum of the members and an offset.
 pub(super) struct Draw {
     state: Arc<State>,
-    /// Weights of the members, those of one output after those of the other.
+    /// Weights of the members, grouped by output.
     weights: Vec<f64>,
     offsets: Vec<f64>,
     pool: Pool,
@@ -35,7 +34,7 @@ impl Draw {
         Draw { state: Arc::clone(state), weights, offsets, pool: Pool::default() }
     }
 
-    /// Adds f (and ∂f/∂z, if there is room) to what stands in `values` and `jacobians`.
+    /// Adds f to `values` and, unless `jacobians` is empty, ∂f/∂z to `jacobians`.
     fn add(&mut self, z: Points<'_>, values: &mut [f64], jacobians: &mut [f64]) {
         let Draw { state, weights, offsets, pool } = self;
         let (inputs, outputs, members) = (state.space.dim(), state.outputs(), state.members.len());

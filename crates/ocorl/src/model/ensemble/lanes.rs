@@ -1,27 +1,27 @@
-//! Dense products over a batch of points, eight points at a time.
+//! Dense matrix products over a batch of points, vectorised over eight points.
 //!
-//! A batch of `count` points is stored by rows: row i holds unit i at all points, and `count` is a multiple of [`LANES`]. The sum
-//! behind each entry runs over the units in their order, with one rounding per term, so a point has the same bits in any batch, at
-//! any position in it and on any machine.
+//! A batch of `count` points is stored by rows: row i holds unit i at all points, and `count` is a multiple of [`LANES`]. Each
+//! entry is a sum over the units in their order with one rounding per term. The result for a point is therefore bitwise the same in
+//! any batch, at any position in it and on any machine.
 
 use crate::linalg::vector;
 use crate::real::exp;
 use pulp::{Arch, Simd, WithSimd};
 
-/// Points that are processed together.
+/// Number of points that are processed together.
 pub(super) const LANES: usize = 8;
 
-/// Rows whose sums are kept in registers together.
+/// Number of rows whose sums are kept in registers together.
 const TALL: usize = 4;
 
 type Lane = [f64; LANES];
 
-/// The number of stored points for `count` points: rounded up to a multiple of [`LANES`].
+/// The number of stored points for `count` points: `count` rounded up to a multiple of [`LANES`].
 pub(super) fn padded(count: usize) -> usize {
     count.next_multiple_of(LANES)
 }
 
-/// `out` = W x + b for every point; W is `rows` × `columns`, row-major with `stride` numbers per row.
+/// Computes `out` = W x + b for every point; W is `rows` × `columns`, row-major with `stride` numbers per row.
 pub(super) struct Product<'a> {
     pub(super) weights: &'a [f64],
     pub(super) stride: usize,
@@ -79,7 +79,7 @@ impl WithSimd for Product<'_> {
     }
 }
 
-/// `out` = Wᵀ δ for every point: the first `columns` columns of W, which has one row for each row of δ.
+/// Computes `out` = Wᵀ δ for every point: the first `columns` columns of W, which has one row for each row of δ.
 pub(super) struct Transposed<'a> {
     pub(super) weights: &'a [f64],
     pub(super) stride: usize,
@@ -153,7 +153,7 @@ impl Gradient<'_> {
     }
 }
 
-/// aᵢ ← tanh aᵢ = 1 − 2/(e²ᵃ + 1), to about 2⁻⁵² absolute.
+/// Computes aᵢ ← tanh aᵢ = 1 − 2/(e²ᵃ + 1), with an absolute error of about 2⁻⁵².
 pub(super) fn tanh(values: &mut [f64]) {
     Arch::new().dispatch(Tanh(values));
 }

@@ -1,39 +1,39 @@
-//! One member of the ensemble: a trained network and a fixed random one, the prior function, added together.
+//! One member of the ensemble: the sum of a trained network and a fixed random network, the prior function.
 //!
 //! ```text
 //! f_m(e) = g(e; θ_m) + κ p_m(e),   p_m = Σ_h v_mh tanh(w_h·e + b_h),   Σ_m v_m = 0
 //! ```
 //!
-//! The w, b and v are random and never trained; all members share w and b. That the v_m cancel keeps the prior functions out of μ: they
-//! make the spread of the members and nothing else.
+//! The w, b and v are random and never trained; all members share w and b. Because the v_m sum to zero, the prior functions do not
+//! change the mean μ; they only determine the spread of the members.
 //!
-//! Training makes the sum fit the data, whatever p_m is; away from the data nothing pulls the sums of different members together, so
-//! that their spread grows to that of the prior functions, κ times the spread of the data \[Osb18\].
+//! Training fits the sum to the data for every p_m. Away from the data nothing aligns the members, so their spread grows to that of
+//! the prior functions, κ times the standard deviation of the data \[Osb18\].
 
 use super::adam::{Adam, rate_at};
 use super::lanes::padded;
 use super::network::Shape;
 use super::rows::TrainingRows;
 use super::{EnsembleSettings, PRIOR_UNITS};
-use crate::linalg::Cholesky;
 use crate::linalg::small::axpy;
-use crate::model::pool::Pool;
+use crate::linalg::{Cholesky, Pool};
 use crate::random::Stream;
 
-/// Points of a batch that are evaluated together.
+/// Number of points of a batch that are evaluated together.
 pub(super) const CHUNK: usize = 32;
 
-/// Standard deviation of the weights of the prior function, in units of 1/√inputs, and of initial weights of the trained network.
+/// Standard deviations of the weights of the prior function, in units of 1/√inputs, and of the initial weights of the trained
+/// network.
 const PRIOR_GAIN: f64 = 1.5;
 const GAIN: f64 = 1.2;
 
-/// λ of Adam.
+/// λ: the weight decay of Adam.
 const DECAY: f64 = 0.01;
 
-/// τ: standard deviation that the ridge regression of the output layer takes weights to have before any data.
+/// τ: the prior standard deviation of the output weights in the ridge regression.
 const OUTPUT_STD: f64 = 1.0;
 
-/// Sizes of the two networks of a member.
+/// The sizes of the two networks of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shapes {
     pub(super) trained: Shape,
@@ -49,7 +49,7 @@ impl Shapes {
         }
     }
 
-    /// Numbers that [`Member::evaluate`] needs for `count` points.
+    /// Count of the scratch numbers that [`Member::evaluate`] needs for `count` points.
     fn memory(&self, count: usize) -> usize {
         self.trained.memory(count).max(self.prior.memory(count))
     }
@@ -63,21 +63,21 @@ impl Shapes {
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     shapes: Shapes,
-    /// θ_m
+    /// The trained parameters θ_m.
     trained: Vec<f64>,
-    /// Parameters of κ p_m.
+    /// The parameters of κ p_m.
     prior: Vec<f64>,
-    /// What its copy of the noise is drawn from.
+    /// The random stream of this member's noise sample.
     stream: Stream,
 }
 
 impl Member {
-    /// All members with random networks; before any data f_m = κ p_m, whose mean over the members is zero.
+    /// Creates all members with random networks. Before training f_m = κ p_m, whose mean over the members is zero.
     pub(super) fn all(shapes: Shapes, settings: &EnsembleSettings, stream: Stream) -> Vec<Member> {
         let (columns, units) = (shapes.prior.features(), shapes.prior.hidden);
         let shared = shapes.prior.random(PRIOR_GAIN, &mut stream.child("prior").rng());
         let count = settings.members as f64;
-        // tanh of these sums has a mean square of 0.6; centring takes 1/P of the variance away.
+        // tanh of these sums has a mean square of 0.6; centring reduces the variance by 1/P.
         let std = settings.prior / (0.6 * units as f64 * (1.0 - 1.0 / count)).sqrt();
         let draws = |m: usize| {
             let mut rng = stream.child("prior").index(m).rng();
@@ -100,8 +100,8 @@ impl Member {
         (0..settings.members).map(member).collect()
     }
 
-    /// f_m at `count` stored points (rows of `e`): a row for each output; with room in `gradients`, ∂f_m/∂e too: for each output a
-    /// row for each input.
+    /// Evaluates f_m at `count` stored points (rows of `e`), one row for each output. Unless `gradients` is empty it also computes
+    /// ∂f_m/∂e: for each output one row for each input.
     pub(super) fn evaluate(
         &self,
         e: &[f64],
@@ -131,14 +131,15 @@ impl Member {
         pool.give(memory);
     }
 
-    /// f_m of all rows of the data, averaged over their nodes: the outputs of one row after those of the other.
+    /// Predicts f_m for the given rows of the data, averaged over their nodes, row by row.
     pub(super) fn predict(&self, data: &TrainingRows, rows: &[usize]) -> Vec<f64> {
         let mut out = vec![0.0; rows.len() * data.outputs];
         self.over_rows(data, rows, |i, weight, values| axpy(weight, values, &mut out[i..i + values.len()]));
         out
     }
 
-    /// Calls `take` with where a row's outputs begin, the weight of one of its nodes, and f_m there.
+    /// Calls `take` for each node of the given rows with the index of the row's first output, the node's weight, and f_m at the
+    /// node.
     fn over_rows(&self, data: &TrainingRows, rows: &[usize], mut take: impl FnMut(usize, f64, &[f64])) {
         let (mut e, mut values, mut pool) = (Vec::new(), Vec::new(), Pool::default());
         let mut at = vec![0.0; data.outputs];
@@ -158,20 +159,20 @@ impl Member {
         }
     }
 
-    /// What the trained network has to give for this member: the data with a copy of their noise, less κ p_m.
+    /// The training targets of this member's network: the data plus a noise sample, less κ p_m.
     pub(super) fn targets(&self, data: &TrainingRows) -> Vec<f64> {
         let rows: Vec<usize> = (0..data.len()).collect();
         let blank = Member { trained: vec![0.0; self.trained.len()], ..self.clone() };
         let prior = blank.predict(data, &rows);
-        // Row by row, so that rows that come later change nothing of those before them.
+        // Sampled row by row, so that later rows do not change the samples of earlier ones.
         let mut rng = self.stream.child("noise").rng();
         let measured = data.targets.iter().zip(&data.noise);
         measured.zip(prior).map(|((y, noise), prior)| y + noise * rng.normal() - prior).collect()
     }
 
-    /// Minimises the weighted mean square of f_m − y over `rows` by `steps` steps of Adam, `batch` rows at a time.
+    /// Minimises the weighted mean square of f_m − y over `rows` by `steps` steps of Adam with batches of `batch` rows.
     ///
-    /// Cost: `steps` · min(`batch`, rows) evaluations of the network and its gradient, whatever the number of rows.
+    /// Cost: `steps` · min(`batch`, rows) evaluations of the network and its gradient, independent of the number of rows.
     pub(super) fn descend(&mut self, data: &TrainingRows, targets: &[f64], rows: &[usize], search: Search) {
         let (shape, outputs) = (self.shapes.trained, data.outputs);
         let mut order = rows.to_vec();
@@ -191,7 +192,7 @@ impl Member {
             let batch = &order[next..next + size];
             next += size;
             let whole = step > 0 && size == order.len();
-            // The same rows as in the step before need not be gathered again.
+            // A batch with the same rows as in the previous step is reused.
             let nodes = if whole { data.nodes_of(batch) } else { data.gather(batch, &mut e) };
             let count = padded(nodes);
             memory.resize(shape.memory(count), 0.0);
@@ -206,7 +207,7 @@ impl Member {
         }
     }
 
-    /// Solves for the output layer, all other weights as they are: ridge regression on what the last hidden layer and the inputs are.
+    /// Solves for the output layer by ridge regression on the last hidden layer and the inputs; all other weights stay fixed.
     ///
     /// ```text
     /// v_j = argmin Σ_i ω_ij (φ_iᵀ v − y_ij)² + ‖v‖²/(τ² κ_j),   φ_i = (h_L, e, 1) averaged over the nodes of row i
@@ -251,7 +252,7 @@ impl Member {
     }
 }
 
-/// `to` ← `from`, or `to` ← `to` + `from` after the first.
+/// Assigns `to` ← `from` if `first`, and adds `to` ← `to` + `from` otherwise.
 fn put(first: bool, from: &[f64], to: &mut [f64]) {
     if first {
         to.copy_from_slice(from);
@@ -260,30 +261,30 @@ fn put(first: bool, from: &[f64], to: &mut [f64]) {
     }
 }
 
-/// A random order (Fisher and Yates).
+/// Shuffles the order uniformly (Fisher and Yates).
 pub(super) fn shuffle(order: &mut [usize], mut below: impl FnMut(usize) -> usize) {
     for i in (1..order.len()).rev() {
         order.swap(i, below(i + 1));
     }
 }
 
-/// One search with Adam.
+/// The settings of one optimisation with Adam.
 #[derive(Clone, Copy)]
 pub(super) struct Search {
-    /// Its random stream.
+    /// The name of its random stream.
     pub(super) name: &'static str,
     pub(super) steps: usize,
     pub(super) batch: usize,
     pub(super) rate: f64,
 }
 
-/// Σ ω φ φᵀ and Σ ω φ y for outputs whose ω are the same.
+/// The normal equations Σ ω φ φᵀ and Σ ω φ y of outputs that have equal weights ω.
 struct NormalEquations {
     outputs: Vec<usize>,
     width: usize,
-    /// The lower triangle counts; column-major.
+    /// Σ ω φ φᵀ, column-major; only the lower triangle is used.
     gram: Vec<f64>,
-    /// One right-hand side for each output.
+    /// One right-hand side Σ ω φ y for each output.
     right: Vec<f64>,
 }
 
@@ -303,7 +304,7 @@ impl NormalEquations {
         }
     }
 
-    /// (Σ ω φ φᵀ + `ridge` I)⁻¹ Σ ω φ y of output `k`; none if there is no factor.
+    /// Solves (Σ ω φ φᵀ + `ridge` I)⁻¹ Σ ω φ y for output `k`; `None` if the matrix is not positive definite.
     fn solve(&self, k: usize, ridge: f64) -> Option<Vec<f64>> {
         let mut matrix = self.gram.clone();
         for i in 0..self.width {

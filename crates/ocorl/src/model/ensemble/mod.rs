@@ -1,4 +1,4 @@
-//! A deep ensemble \[Lak17\]: several small networks whose mean is μ and whose spread, recalibrated on held-out data, is σ.
+//! A deep ensemble \[Lak17\]: several small networks whose average is μ and whose spread, recalibrated on held-out data, is σ.
 //!
 //! ```text
 //! μ_j(z) = (1/P) Σ_m f_mj(z),   σ_j²(z) = α_j² ((1/P) Σ_m (f_mj(z) − μ_j(z))² + ε²)
@@ -8,23 +8,24 @@
 //! | symbol | code | |
 //! |---|---|---|
 //! | P, f_m | [`EnsembleSettings::members`], `member.rs` | a trained network plus a fixed random one (the prior function) |
-//! | α_j | [`Ensemble::recalibration`] | from held-out measurements, `recalibration.rs` |
+//! | α_j | [`Ensemble::recalibration`] | determined from held-out measurements, `recalibration.rs` |
 //! | ε | `LEAST_SPREAD` | keeps ∂σ/∂z finite where all members agree |
 //!
-//! Training: each member minimises the weighted mean square over the data with a copy of their noise (`adam.rs`), and its output
-//! layer is then solved for exactly (ridge regression). A share of the rows is held out first, α found on it, and training goes on
-//! with all rows. The cost of training does not grow with the number of rows, but for that regression:
+//! Training: each member minimises the weighted mean square error on the data with its own noise sample (`adam.rs`); its output
+//! layer is then solved for exactly by ridge regression. A share of the rows is held out first and used to determine α; training
+//! then continues with all rows. Apart from the regression the cost of training does not depend on the number of rows:
 //!
 //! ```text
-//! members · 1.5 · steps · min(batch, rows) passes through a network and back, and O(members · rows · hidden²)
+//! members · 1.5 · steps · min(batch, rows) forward and backward passes, and O(members · rows · hidden²)
 //! ```
 //!
-//! Inputs and outputs are standardised, angles enter as sine and cosine, exactly as for the Gaussian process. Where the data are few a
-//! Gaussian process predicts better; see `docs/ensemble.md` for both on the same data.
+//! Inputs and outputs are standardised and angles enter as sine and cosine, as for the Gaussian process. With few data a Gaussian
+//! process predicts better; `docs/ensemble.md` compares both on the same data. An ensemble defines no information gain and no prior
+//! model.
 
 mod adam;
+mod covariance_columns;
 mod draw;
-mod joint;
 mod lanes;
 mod member;
 mod network;
@@ -34,47 +35,46 @@ mod settings;
 
 pub use settings::EnsembleSettings;
 
+use self::covariance_columns::Columns;
 use self::draw::Draw;
-use self::joint::Columns;
 use self::lanes::padded;
 use self::member::{CHUNK, Member, Search, Shapes, shuffle};
 use self::rows::TrainingRows;
-use super::confidence::{Confidence, Judged};
+use super::checkpoint::Checkpoint;
+use super::confidence::{Confidence, HeldOutPrediction};
+use super::covariance_columns::CovarianceColumns;
 use super::gaussian_process::residuals;
-use super::joint::Joint;
 use super::mean::{FittedMean, Mean};
-use super::memory::Memory;
 use super::notes::{Coordinate, Note};
-use super::pool::Pool;
 use super::space::{Scaling, Space};
 use super::training::{Fit, Status, TrainingReport};
 use super::{ModelError, Posterior, Query, StatisticalModel};
-use crate::linalg::{Blocks, Dims, Points};
+use crate::linalg::{Blocks, Dims, Points, Pool};
 use crate::measurements::{MeasurementError, Measurements};
 use crate::random::{Rng, Stream};
 use crate::system::{Dynamics, Task};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Hidden units of a prior function.
+/// Number of hidden units of a prior function.
 const PRIOR_UNITS: usize = 48;
 
-/// ε: the least spread of the members, in units of an output's spread in the data.
+/// ε: the smallest spread of the members, in units of the output's standard deviation in the data.
 const LEAST_SPREAD: f64 = 1e-4;
 
-/// Everything that follows from data and training.
+/// All quantities that are computed from the data and by training.
 #[derive(Clone)]
 struct State {
     space: Space,
-    /// Shift and scale of the outputs.
+    /// Shift and scale that standardise the outputs.
     scaling: Scaling,
     mean: FittedMean,
     members: Vec<Member>,
-    /// α_j
+    /// The recalibration factors α_j.
     factors: Vec<f64>,
 }
 
-/// A deep ensemble of a vector field.
+/// A deep ensemble model of a vector field.
 ///
 /// ```
 /// use ocorl::linalg::{Dims, Points};
@@ -104,15 +104,15 @@ pub struct Ensemble {
     data: Measurements,
     state: Arc<State>,
     confidence_scale: Vec<f64>,
-    /// What the last training drew from; none before the first.
+    /// The random stream of the last training; `None` before the first.
     trained: Option<Stream>,
-    /// Rows that α was found on; 0: too few, α is 1.
+    /// Number of rows from which α was determined; 0 if there were too few, and α is 1.
     held_out: usize,
 }
 
 impl Ensemble {
-    /// A model without data for a system whose coordinates `angles` are angles. Refuses β from the information gain, which an ensemble
-    /// does not have.
+    /// Creates a model without data. `angles` lists the coordinates of (x, u) that are angles. Returns an error for a β from the
+    /// information gain, which an ensemble does not define.
     pub fn new(
         dims: Dims,
         angles: &[usize],
@@ -127,7 +127,7 @@ impl Ensemble {
             return Err(ModelError::Setting { what: "confidence", value: "information-gain".into(), need });
         }
         if let Some(&angle) = angles.iter().find(|&&a| a >= dims.point()) {
-            let need = "an angle must be a coordinate of (x, u)";
+            let need = "an angle must be the index of a coordinate of (x, u)";
             return Err(ModelError::Setting { what: "angle", value: angle.to_string(), need });
         }
         if let Mean::Physics(physics) = &prior
@@ -162,32 +162,32 @@ impl Ensemble {
         })
     }
 
-    /// A model for a task: its dimensions and angles, nothing known in advance, β = 1.
+    /// Creates a model without data with the dimensions and angles of a task, a prior mean of zero and β = 1.
     pub fn for_task(task: &Task, settings: EnsembleSettings) -> Result<Self, ModelError> {
         Ensemble::new(task.dims(), &task.angles, settings, Mean::Zero, Confidence::default())
     }
 
-    /// The settings it was made with.
+    /// The settings that the model was created with.
     pub fn settings(&self) -> &EnsembleSettings {
         &self.settings
     }
 
-    /// All measurements it holds.
+    /// All measurements that the model holds.
     pub fn data(&self) -> &Measurements {
         &self.data
     }
 
-    /// α_j: the factor on the spread of each output; 1 as long as too few measurements could be held out.
+    /// α_j: the factor on the spread of the members for each output; 1 if too few measurements could be held out.
     pub fn recalibration(&self) -> &[f64] {
         &self.state.factors
     }
 
-    /// How many rows the last training held out to find [`recalibration`](Self::recalibration); 0 if there were too few.
+    /// Number of rows that the last training held out to determine [`recalibration`](Self::recalibration); 0 if there were too few.
     pub fn held_out(&self) -> usize {
         self.held_out
     }
 
-    /// Prior mean and standardisation fitted to `data`, everything else as it is.
+    /// Fits prior mean and standardisation to `data` and keeps everything else.
     fn standardized(&self, data: &Measurements) -> Result<State, ModelError> {
         let mut state = State::clone(&self.state);
         if data.is_empty() {
@@ -196,7 +196,7 @@ impl Ensemble {
         state.space.standardize(data.nodes(), 0.0);
         state.mean = FittedMean::fit(&self.prior, data.points(), data.derivatives());
         state.scaling = Scaling::of(residuals(&state.mean, data)?.points(), 0.0);
-        // The spread of an output that is everywhere the same is not known; its own size and noise are the best guess.
+        // An output that is constant in the data has no measurable spread; its magnitude or its noise replaces it.
         for &j in &state.scaling.flat {
             let noise = data.noise_std().iter().map(|s| s[j]).fold(0.0, f64::max);
             let size = state.scaling.shift[j].abs().max(noise);
@@ -205,7 +205,7 @@ impl Ensemble {
         Ok(state)
     }
 
-    /// Takes `data` instead of all it has: output layers are solved for anew, hidden layers and α stay.
+    /// Replaces all measurements by `data`: output layers are solved for again, hidden layers and α are kept.
     fn take(&mut self, data: Measurements) -> Result<(), ModelError> {
         let mut state =
             if self.trained.is_none() { self.standardized(&data)? } else { State::clone(&self.state) };
@@ -221,7 +221,7 @@ impl Ensemble {
         Ok(())
     }
 
-    /// The rows that training holds out, and the others; no row if there would be too few.
+    /// Splits the row indices into held-out rows and training rows; no row is held out if there would be too few.
     fn split(&self, count: usize, stream: Stream) -> (Vec<usize>, Vec<usize>) {
         let mut order: Vec<usize> = (0..count).collect();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
@@ -238,19 +238,18 @@ impl Ensemble {
     }
 }
 
-/// What some rows were measured to be against mean and spread of the members, in standardised units; the outputs of one row after those
-/// of the other.
-fn judge(members: &[Member], rows: &TrainingRows, which: &[usize]) -> Vec<Judged> {
+/// Compares the measured values of the rows `which` with mean and spread of the members, in standardised units, row by row.
+fn compare_with_data(members: &[Member], rows: &TrainingRows, which: &[usize]) -> Vec<HeldOutPrediction> {
     let each: Vec<Vec<f64>> = members.par_iter().map(|member| member.predict(rows, which)).collect();
     let count = members.len() as f64;
-    let judged = |e: usize| {
+    let prediction = |e: usize| {
         let of = which[e / rows.outputs] * rows.outputs + e % rows.outputs;
         let mean = each.iter().map(|f| f[e]).sum::<f64>() / count;
         let variance = each.iter().map(|f| (f[e] - mean).powi(2)).sum::<f64>() / count;
         let std = (variance + LEAST_SPREAD * LEAST_SPREAD).sqrt();
-        Judged { measured: rows.targets[of], mean, std, noise_std: rows.noise[of] }
+        HeldOutPrediction { measured: rows.targets[of], mean, std, noise_std: rows.noise[of] }
     };
-    (0..which.len() * rows.outputs).map(judged).collect()
+    (0..which.len() * rows.outputs).map(prediction).collect()
 }
 
 impl State {
@@ -263,8 +262,8 @@ impl State {
         Ok(TrainingRows::new(data, residuals.as_slice(), &self.space, &self.scaling))
     }
 
-    /// f_m of all members at points `first` … `first + count − 1`, standardised, without prior mean: values are \[member\]\[output\]
-    /// rows of stored points, gradients (if wanted) \[member\]\[output\]\[input\] rows.
+    /// Evaluates f_m of all members at the points of `range`, standardised and without prior mean. Values are indexed
+    /// \[member\]\[output\] \[stored point\], gradients (if requested) \[member\]\[output\]\[input\]\[stored point\].
     fn evaluate(
         &self,
         z: Points<'_>,
@@ -293,7 +292,7 @@ impl State {
         (all, slopes)
     }
 
-    /// μ and σ of part of a batch; `mean` already holds the prior mean.
+    /// Computes μ and σ for one part of a batch; `mean` already holds the prior mean.
     fn chunk(
         &self,
         z: Points<'_>,
@@ -342,7 +341,7 @@ impl State {
     }
 }
 
-/// The parts of `count` points that are worked on together.
+/// The ranges of `count` points that are processed together.
 fn chunks(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..count).step_by(CHUNK).map(move |first| first..count.min(first + CHUNK))
 }
@@ -352,7 +351,7 @@ impl StatisticalModel for Ensemble {
         self.data.dims()
     }
 
-    /// Output layers are solved for anew with all data; hidden layers, standardisation and α stay as training left them.
+    /// Solves for the output layers again with all data; hidden layers, standardisation and α are kept from the last training.
     fn update(&mut self, new: &Measurements) -> Result<(), ModelError> {
         if new.dims() != self.dims() {
             return Err(MeasurementError::OtherSystem { found: new.dims(), expected: self.dims() }.into());
@@ -372,7 +371,7 @@ impl StatisticalModel for Ensemble {
         self.take(all.clone())
     }
 
-    /// All members are trained from new random weights: the result follows from data, settings and stream alone.
+    /// Trains all members from new random weights; the result depends on data, settings and stream only.
     fn train(&mut self, stream: Stream) -> Result<TrainingReport, ModelError> {
         if self.data.is_empty() {
             return Err(ModelError::NoData);
@@ -393,29 +392,30 @@ impl StatisticalModel for Ensemble {
         };
         fit(&mut state.members, &kept, Search { name: "first", steps, batch, rate });
         let mut spent = steps;
-        let mut judged = Vec::new();
+        let mut held_out_predictions = Vec::new();
         if !held.is_empty() {
-            judged = judge(&state.members, &rows, &held);
+            held_out_predictions = compare_with_data(&state.members, &rows, &held);
             let all: Vec<usize> = (0..rows.len()).collect();
             let search = Search { name: "second", steps: steps.div_ceil(2), batch, rate: 0.25 * rate };
             fit(&mut state.members, &all, search);
             spent += search.steps;
         }
-        let of = |j: usize| judged.iter().skip(j).step_by(outputs).copied().collect::<Vec<_>>();
+        let of = |j: usize| held_out_predictions.iter().skip(j).step_by(outputs).copied().collect::<Vec<_>>();
         state.factors = (0..outputs).map(|j| recalibration::factor(&of(j))).collect();
         let beta = |j: usize| {
-            let scaled = || of(j).iter().map(|v| Judged { std: state.factors[j] * v.std, ..*v }).collect();
+            let scaled =
+                || of(j).iter().map(|v| HeldOutPrediction { std: state.factors[j] * v.std, ..*v }).collect();
             self.confidence.scale(0.0, outputs, scaled)
         };
         self.confidence_scale = (0..outputs).map(beta).collect();
         let all: Vec<usize> = (0..rows.len()).collect();
-        let fitted = judge(&state.members, &rows, &all);
-        let likelihood = |(e, v): (usize, &Judged)| {
+        let fitted = compare_with_data(&state.members, &rows, &all);
+        let likelihood = |(e, v): (usize, &HeldOutPrediction)| {
             let variance = (state.factors[e % outputs] * v.std).hypot(v.noise_std).powi(2);
             -0.5 * ((v.measured - v.mean).powi(2) / variance + (std::f64::consts::TAU * variance).ln())
         };
         let fit = Fit {
-            // Adam takes all its steps: nothing tells it when to stop.
+            // Adam takes all its steps: it has no convergence test.
             status: Status::Budget,
             evaluations: spent * self.settings.members,
             last_evaluations: spent * self.settings.members,
@@ -456,7 +456,7 @@ impl StatisticalModel for Ensemble {
         }
     }
 
-    fn joint(&self, z: Points<'_>) -> Box<dyn Joint + '_> {
+    fn covariance_columns(&self, z: Points<'_>) -> Box<dyn CovarianceColumns + '_> {
         assert_eq!(z.dim(), self.dims().point(), "points of {} numbers", z.dim());
         Box::new(Columns::new(&self.state, z))
     }
@@ -465,14 +465,14 @@ impl StatisticalModel for Ensemble {
         &self.confidence_scale
     }
 
-    /// One member, its distance from the mean scaled by α.
+    /// Samples one member; its deviation from the mean is scaled by α.
     fn sample(&self, rng: &mut Rng) -> Box<dyn Dynamics> {
         Box::new(Draw::new(&self.state, rng))
     }
 
-    /// The stream of the last training: with the data it gives the same networks again.
-    fn memory(&self) -> Option<Memory> {
-        self.trained.map(|stream| Memory {
+    /// The checkpoint is the random stream of the last training, which together with the data determines the networks.
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        self.trained.map(|stream| Checkpoint {
             hyperparameters: Vec::new(),
             accumulated_gain: Vec::new(),
             confidence_scale: self.confidence_scale.clone(),
@@ -480,12 +480,12 @@ impl StatisticalModel for Ensemble {
         })
     }
 
-    /// Trains anew, with the same stream.
-    fn recall(&mut self, data: &Measurements, memory: &Memory) -> Result<(), ModelError> {
-        let stream = memory.ensemble.filter(|_| data.dims() == self.dims() && !data.is_empty());
+    /// Trains again with the same data and stream.
+    fn restore(&mut self, data: &Measurements, checkpoint: &Checkpoint) -> Result<(), ModelError> {
+        let stream = checkpoint.ensemble.filter(|_| data.dims() == self.dims() && !data.is_empty());
         let Some(stream) = stream else {
-            let need = "it must be of an ensemble with the same dimensions";
-            return Err(ModelError::Setting { what: "memory", value: "another model's".into(), need });
+            let need = "it must come from an ensemble with the same dimensions";
+            return Err(ModelError::Setting { what: "checkpoint", value: "from another model".into(), need });
         };
         self.data = data.clone();
         self.train(stream).map(|_| ())

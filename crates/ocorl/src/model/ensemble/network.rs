@@ -1,27 +1,27 @@
-//! A fully connected network with smooth units, its gradients with respect to its parameters and to its inputs.
+//! A fully connected network with tanh units, its gradients with respect to its parameters and to its inputs.
 //!
 //! ```text
 //! h₁ = tanh(W₁ e + b₁),  h_l = tanh(W_l h_{l−1} + b_l),  g = V h_L + A e + c
 //! ```
 //!
-//! e is the standardised input. The linear part A e bypasses the hidden layers: relations such as θ̇ = ω, of which mechanical
-//! systems are full, are then exact for all inputs. Parameters stand in one vector: (W₁, b₁), …, (W_L, b_L), ((V, A), c).
+//! e is the standardised input. The linear part A e bypasses the hidden layers, so that kinematic relations such as θ̇ = ω are
+//! represented exactly for all inputs. All parameters are stored in one vector: (W₁, b₁), …, (W_L, b_L), ((V, A), c).
 
 use super::lanes::{Gradient, Product, Transposed, tanh};
 use crate::random::Rng;
 
-/// Sizes of a network.
+/// The sizes of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) inputs: usize,
-    /// Units of each hidden layer.
+    /// Number of units of each hidden layer.
     pub(super) hidden: usize,
-    /// L: hidden layers, at least one.
+    /// L: number of hidden layers, at least one.
     pub(super) layers: usize,
     pub(super) outputs: usize,
 }
 
-/// A part of the parameters: weights of `rows` × `columns`, then `rows` biases.
+/// The position of one layer's parameters: weights of `rows` × `columns`, then `rows` biases.
 #[derive(Clone, Copy)]
 struct Layer {
     first: usize,
@@ -45,7 +45,7 @@ impl Layer {
 }
 
 impl Shape {
-    /// Hidden layer `l`, from 0.
+    /// Hidden layer `l`, counted from 0.
     fn layer(&self, l: usize) -> Layer {
         let h = self.hidden;
         if l == 0 {
@@ -60,7 +60,7 @@ impl Shape {
         Layer { first, rows: self.outputs, columns: self.features() }
     }
 
-    /// What the output layer sees: h_L and e.
+    /// Number of inputs of the output layer: h_L and e.
     pub(super) fn features(&self) -> usize {
         self.hidden + self.inputs
     }
@@ -71,17 +71,17 @@ impl Shape {
         output.first + output.rows * (output.columns + 1)
     }
 
-    /// (V, A) and c.
+    /// The parameters (V, A) and c of the output layer.
     pub(super) fn output_layer<'a>(&self, parameters: &'a mut [f64]) -> (&'a mut [f64], &'a mut [f64]) {
         self.output().split(parameters)
     }
 
-    /// Numbers that a pass over `count` points writes: all h_l, then e.
+    /// Count of the numbers that a forward pass over `count` points writes: all h_l, then e.
     pub(super) fn memory(&self, count: usize) -> usize {
         ((self.layers - 1) * self.hidden + self.features()) * count
     }
 
-    /// Random parameters: weights with variance `gain²`/columns, biases with variance 1, the output layer zero.
+    /// Random parameters: weights with variance `gain²`/columns, biases with variance 1, an output layer of zeros.
     pub(super) fn random(&self, gain: f64, rng: &mut Rng) -> Vec<f64> {
         let mut parameters = vec![0.0; self.parameters()];
         for l in 0..self.layers {
@@ -98,8 +98,8 @@ impl Shape {
         parameters
     }
 
-    /// All hidden units at `count` points whose inputs are the rows of `e`; the features of the output layer are the last rows of
-    /// `memory`.
+    /// Computes all hidden units at `count` points whose inputs are the rows of `e`. The last rows of `memory` are the inputs of
+    /// the output layer.
     pub(super) fn forward(&self, parameters: &[f64], e: &[f64], count: usize, memory: &mut [f64]) {
         let size = self.hidden * count;
         for l in 0..self.layers {
@@ -113,25 +113,25 @@ impl Shape {
         memory[self.layers * size..].copy_from_slice(e);
     }
 
-    /// The rows that the output layer sees.
+    /// The rows of `memory` that are the inputs of the output layer.
     pub(super) fn seen<'a>(&self, memory: &'a [f64], count: usize) -> &'a [f64] {
         &memory[(self.layers - 1) * self.hidden * count..]
     }
 
-    /// g from what [`forward`](Self::forward) left.
+    /// Computes g after [`forward`](Self::forward).
     pub(super) fn values(&self, parameters: &[f64], memory: &[f64], count: usize, out: &mut [f64]) {
         let (layer, x) = (self.output(), self.seen(memory, count));
         let (weights, bias) = (layer.weights(parameters), layer.bias(parameters));
         Product { weights, stride: layer.columns, columns: layer.columns, bias, x, count, out }.run();
     }
 
-    /// ∂g_j/∂e at all points, after [`forward`](Self::forward): one row for each input.
+    /// Computes ∂g_j/∂e at all points after [`forward`](Self::forward), one row for each input.
     ///
     /// ```text
     /// δ_L = V_jᵀ ⊙ (1 − h_L²),  δ_{l−1} = (W_lᵀ δ_l) ⊙ (1 − h_{l−1}²),  ∂g_j/∂e = W₁ᵀ δ₁ + A_j
     /// ```
     ///
-    /// `delta` has room for two layers.
+    /// `delta` is scratch memory for two layers.
     pub(super) fn input_gradient(
         &self,
         parameters: &[f64],
@@ -162,7 +162,8 @@ impl Shape {
         }
     }
 
-    /// Gradient with respect to the parameters of Σ δᵀ g, δ given at every point and output, after [`forward`](Self::forward).
+    /// Computes the gradient of Σ δᵀ g with respect to the parameters after [`forward`](Self::forward); δ is given at every point
+    /// and output.
     pub(super) fn parameter_gradient(
         &self,
         parameters: &[f64],
@@ -194,7 +195,7 @@ impl Shape {
     }
 }
 
-/// δ ← δ ⊙ (1 − h²): the slope of tanh, from its value.
+/// Computes δ ← δ ⊙ (1 − h²), the derivative of tanh from its value h.
 fn times_slope(h: &[f64], delta: &mut [f64]) {
     for (delta, h) in delta.iter_mut().zip(h) {
         *delta *= 1.0 - h * h;
@@ -208,7 +209,7 @@ mod tests {
 
     const COUNT: usize = 8;
 
-    /// g at a batch of eight points.
+    /// Evaluates g at a batch of eight points.
     fn evaluate(shape: Shape, parameters: &[f64], e: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut memory = vec![0.0; shape.memory(COUNT)];
         shape.forward(parameters, e, COUNT, &mut memory);

@@ -1,26 +1,27 @@
-//! Recalibration: one factor on σ for each output, so that bands hold the share of held-out measurements that they promise.
+//! Recalibration of the ensemble: one factor on σ for each output, such that confidence bands contain their nominal share of the
+//! held-out measurements.
 //!
 //! ```text
 //! α_j = argmin over α of  Σ_p (p̂(α, p) − p)²,   p̂(α, p) = share of held-out i with |ẏ_i − μ_i| ≤ q_p √(α² σ_i² + s_i²)
 //! ```
 //!
-//! q_p is the normal quantile of a central band of level p, s_i the standard deviation of the measurement's noise.
-//! After \[Kul18\], with one factor instead of a map of levels, as the authors' program has it.
+//! q_p is the normal quantile of a central band of level p, s_i the standard deviation of the measurement noise. The method follows
+//! \[Kul18\] with one factor instead of a map of levels, like the paper's authors' program.
 
-use super::super::confidence::{Judged, calibration_curve};
+use super::super::confidence::{HeldOutPrediction, calibration_curve};
 
-/// Levels at which promised and observed shares are compared.
+/// Levels at which nominal and observed coverage are compared.
 const LEVELS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
 
-/// Factors are tried from 1/`LARGEST` to `LARGEST`, so many of them at equal ratios.
+/// `CANDIDATES` factors are tried, from 1/`LARGEST` to `LARGEST` at equal ratios.
 const LARGEST: f64 = 10.0;
 const CANDIDATES: i32 = 121;
 
-/// Fewer held-out measurements than this say too little: σ stays as it is.
+/// Smallest number of held-out measurements that recalibration needs; with fewer σ is not scaled.
 pub(super) const LEAST_HELD_OUT: usize = 8;
 
-/// The factor α for one output; the largest of equally good ones, 1 with fewer than [`LEAST_HELD_OUT`] values.
-pub(super) fn factor(held_out: &[Judged]) -> f64 {
+/// The factor α of one output; the largest one if several are equally good, 1 with fewer than [`LEAST_HELD_OUT`] values.
+pub(super) fn factor(held_out: &[HeldOutPrediction]) -> f64 {
     if held_out.len() < LEAST_HELD_OUT {
         return 1.0;
     }
@@ -30,7 +31,7 @@ pub(super) fn factor(held_out: &[Judged]) -> f64 {
         let alpha = LARGEST.powf(exponent);
         let curve = calibration_curve(held_out, alpha, &LEVELS);
         let loss: f64 = curve.iter().map(|point| (point.observed - point.level).powi(2)).sum();
-        // From the largest factor down: of equally good ones the first counts.
+        // Factors decrease, so the first of equally good ones is the largest.
         if loss < best.0 {
             best = (loss, alpha);
         }
@@ -43,12 +44,12 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
-    fn judged(count: usize, too_small: f64) -> Vec<Judged> {
+    fn predictions(count: usize, too_small: f64) -> Vec<HeldOutPrediction> {
         let mut rng = Stream::root(5).rng();
         let mut one = || {
             let (std, noise_std) = (rng.uniform(0.1, 2.0), rng.uniform(0.0, 0.1));
             let measured = too_small * std * rng.normal() + noise_std * rng.normal();
-            Judged { measured, mean: 0.0, std, noise_std }
+            HeldOutPrediction { measured, mean: 0.0, std, noise_std }
         };
         (0..count).map(|_| one()).collect()
     }
@@ -56,17 +57,18 @@ mod tests {
     #[test]
     fn the_factor_by_which_sigma_is_wrong_is_found() {
         for wrong in [0.3, 1.0, 4.0] {
-            let alpha = factor(&judged(4000, wrong));
+            let alpha = factor(&predictions(4000, wrong));
             assert!((alpha / wrong).ln().abs() < 0.06, "{alpha} for {wrong}");
         }
     }
 
     #[test]
-    fn few_values_change_nothing_and_hopeless_ones_only_so_much() {
-        assert_eq!(factor(&judged(7, 4.0)), 1.0);
-        assert_eq!(factor(&judged(100, 1e6)), LARGEST);
-        // Only the noise is left: any small factor is as good, and the largest of them is taken.
-        let none: Vec<Judged> = judged(500, 0.0).iter().map(|j| Judged { std: 0.0, ..*j }).collect();
+    fn few_values_change_nothing_and_extreme_ones_only_to_the_limits() {
+        assert_eq!(factor(&predictions(7, 4.0)), 1.0);
+        assert_eq!(factor(&predictions(100, 1e6)), LARGEST);
+        // Only the noise is left: all small factors are equally good, and the largest of them is taken.
+        let none: Vec<HeldOutPrediction> =
+            predictions(500, 0.0).iter().map(|j| HeldOutPrediction { std: 0.0, ..*j }).collect();
         assert_eq!(factor(&none), LARGEST);
     }
 }

@@ -1,37 +1,38 @@
-//! The data as the networks see them: standardised, with the weight of each row in the loss.
+//! Training data of the networks: standardised rows with their weights in the loss.
 //!
-//! A row is a derivative at a point, or an average over nodes (see [`Measurements`](crate::measurements::Measurements)): what is
-//! compared with it is Σ_q w_q f(z_q). Correlations between the noise of neighbouring averages are not used.
+//! A row is a derivative at a point, or an average over nodes (see [`Measurements`](crate::measurements::Measurements)); its
+//! prediction is Σ_q w_q f(z_q). Correlations between the noise of neighbouring averages are neglected.
 
 use super::lanes::padded;
 use crate::measurements::Measurements;
 use crate::model::space::{Scaling, Space};
 
-/// The smallest noise that counts in the loss, in units of an output's spread: a network never fits more exactly.
+/// Smallest noise standard deviation in the loss, in units of the output's standard deviation; the networks cannot fit more
+/// exactly.
 const LEAST_NOISE: f64 = 1e-3;
 
-/// Rows of data, standardised.
+/// The standardised rows of the data.
 pub(super) struct TrainingRows {
     inputs: usize,
     pub(super) outputs: usize,
     /// Standardised inputs of all nodes, one after the other.
     nodes: Vec<f64>,
-    /// Where the nodes of each row end.
+    /// Index one past the last node of each row.
     ends: Vec<usize>,
-    /// w_q of all nodes.
+    /// The weights w_q of all nodes.
     node_weights: Vec<f64>,
-    /// Standardised derivatives, the outputs of one row after those of the other.
+    /// Standardised derivatives, row by row.
     pub(super) targets: Vec<f64>,
-    /// Standard deviation of their noise, as stated.
+    /// Standardised standard deviations of the stated noise, row by row.
     pub(super) noise: Vec<f64>,
-    /// ω: 1/noise², with mean 1 over the rows for each output.
+    /// ω: 1/noise², scaled to a mean of 1 over the rows of each output.
     omega: Vec<f64>,
-    /// κ: that mean of 1/noise² for each output.
+    /// κ: the mean of 1/noise² before this scaling, for each output.
     pub(super) precision: Vec<f64>,
 }
 
 impl TrainingRows {
-    /// `residuals` are the measured derivatives less the prior mean, in physical units.
+    /// Standardises the data; `residuals` are the measured derivatives less the prior mean, in physical units.
     pub(super) fn new(data: &Measurements, residuals: &[f64], space: &Space, scaling: &Scaling) -> Self {
         let (inputs, outputs, z) = (space.dim(), data.dims().state, data.nodes());
         let mut nodes = vec![0.0; inputs * z.len()];
@@ -64,25 +65,25 @@ impl TrainingRows {
         if row == 0 { 0..self.ends[0] } else { self.ends[row - 1]..self.ends[row] }
     }
 
-    /// Nodes of some rows together.
+    /// Total number of nodes of some rows.
     pub(super) fn nodes_of(&self, rows: &[usize]) -> usize {
         rows.iter().map(|&row| self.nodes(row).len()).sum()
     }
 
-    /// w_q of a row.
+    /// The node weights w_q of a row.
     pub(super) fn weights(&self, row: usize) -> &[f64] {
         &self.node_weights[self.nodes(row)]
     }
 
-    /// ω of a row, for each output.
+    /// The loss weights ω of a row, one for each output.
     pub(super) fn loss_weights(&self, row: usize) -> &[f64] {
         &self.omega[row * self.outputs..(row + 1) * self.outputs]
     }
 
-    /// Outputs that have the same ω in all rows.
+    /// Groups the outputs that have equal weights ω in all rows.
     pub(super) fn weight_groups(&self) -> Vec<Vec<usize>> {
         let same = |j: usize, k: usize| {
-            // Rounding of the mean is no difference.
+            // Differences within the rounding of the mean are ignored.
             self.omega.chunks_exact(self.outputs).all(|row| (row[j] - row[k]).abs() <= 1e-9 * row[k])
         };
         let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -95,7 +96,7 @@ impl TrainingRows {
         groups
     }
 
-    /// The nodes of some rows as a batch in `e`, zeros where it is padded; returns their number.
+    /// Copies the nodes of some rows into the batch `e`, padded with zeros; returns their number.
     pub(super) fn gather(&self, rows: &[usize], e: &mut Vec<f64>) -> usize {
         let nodes = self.nodes_of(rows);
         let count = padded(nodes);
@@ -109,7 +110,8 @@ impl TrainingRows {
         nodes
     }
 
-    /// ∂/∂f of ½ Σ_ij ω_ij (Σ_q w_q f_j(z_q) − y_ij)² / rows at all nodes of a batch whose f is `values`.
+    /// Computes the derivatives of ½ Σ_ij ω_ij (Σ_q w_q f_j(z_q) − y_ij)² / rows with respect to f at all nodes of a batch;
+    /// `values` holds f.
     pub(super) fn errors(
         &self,
         rows: &[usize],

@@ -1,25 +1,27 @@
-//! What an ensemble is to be.
+//! Settings of a deep ensemble.
 
 use crate::model::ModelError;
 use serde::{Deserialize, Serialize};
 
-/// What an ensemble of networks is, and how much it may cost to train.
+/// Architecture and training settings of an ensemble of networks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnsembleSettings {
-    /// P: networks whose mean and spread are μ and σ; training and evaluation cost in proportion to it. The authors' program has 5.
+    /// P: number of networks whose mean and spread are μ and σ. The cost of training and evaluation is proportional to it. The
+    /// paper's authors' program uses 5.
     pub members: usize,
-    /// Units of each hidden layer.
+    /// Number of units of each hidden layer.
     pub hidden: usize,
-    /// Hidden layers.
+    /// Number of hidden layers.
     pub layers: usize,
-    /// Steps of Adam for each member; half as many again follow when rows were held out.
+    /// Number of Adam steps for each member; half as many follow if rows were held out.
     pub steps: usize,
-    /// Rows of each step; all, if there are no more.
+    /// Number of rows in each step; all rows if there are fewer.
     pub batch: usize,
-    /// Step size of Adam at the beginning; it falls to a hundredth.
+    /// Initial step size of Adam; it decreases to a hundredth.
     pub rate: f64,
-    /// κ: the spread of the fixed random functions that members differ by away from the data, in units of the outputs' spread.
+    /// κ: the standard deviation of the fixed random prior functions, in units of the outputs' standard deviation. They set the
+    /// spread of the members away from the data.
     pub prior: f64,
     /// The share of the rows that is held out to recalibrate σ.
     pub held_out: f64,
@@ -41,7 +43,7 @@ impl Default for EnsembleSettings {
 }
 
 impl EnsembleSettings {
-    /// Refuses what makes no sense, and counts that time or memory could not bear.
+    /// Rejects invalid values, and sizes that would need excessive time or memory.
     pub(super) fn validate(&self) -> Result<(), ModelError> {
         for (what, value, range, need) in [
             ("ensemble.members", self.members, 2..=100, "it must be between 2 and 100"),

@@ -1,19 +1,19 @@
 //! Sums, products and scalings of kernels.
 
-use super::{Against, Covariance, Feature, Kernel, Parameter};
+use super::{Covariance, CrossInputs, Feature, Kernel, Parameter};
+use crate::linalg::Pool;
 use crate::linalg::vector;
-use crate::model::pool::Pool;
 use crate::random::Rng;
 
-/// a + b: a function of each kind, added. Parameters of a, then of b.
+/// The sum a + b: the covariance of the sum of two independent functions. Its parameters are those of a, then those of b.
 #[derive(Debug)]
 pub struct Sum(pub Box<dyn Kernel>, pub Box<dyn Kernel>);
 
-/// a · b. Parameters of a, then of b.
+/// The product a · b. Its parameters are those of a, then those of b.
 #[derive(Debug)]
 pub struct Product(pub Box<dyn Kernel>, pub Box<dyn Kernel>);
 
-/// v · k with a variance v: its parameter first, then those of k.
+/// The scaled kernel v · k. Its parameters are the variance v, then those of k.
 #[derive(Debug)]
 pub struct Scale(pub Box<dyn Kernel>);
 
@@ -71,7 +71,7 @@ struct BoundSum {
 }
 
 impl Covariance for BoundSum {
-    fn values(&self, pair: Against<'_>, out: &mut [f64], pool: &mut Pool) {
+    fn values(&self, pair: CrossInputs<'_>, out: &mut [f64], pool: &mut Pool) {
         let mut b = pool.take(out.len());
         self.a.values(pair, out, pool);
         self.b.values(pair, &mut b, pool);
@@ -81,7 +81,7 @@ impl Covariance for BoundSum {
         pool.give(b);
     }
 
-    fn input_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+    fn input_gradient(&self, pair: CrossInputs<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
         let mut own = pool.take(k.len());
         for term in [&self.a, &self.b] {
             term.values(pair, &mut own, pool);
@@ -90,7 +90,14 @@ impl Covariance for BoundSum {
         pool.give(own);
     }
 
-    fn parameter_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+    fn parameter_gradient(
+        &self,
+        pair: CrossInputs<'_>,
+        k: &[f64],
+        w: &[f64],
+        out: &mut [f64],
+        pool: &mut Pool,
+    ) {
         let mut own = pool.take(k.len());
         let (left, right) = out.split_at_mut(self.split);
         for (term, out) in [(&self.a, left), (&self.b, right)] {
@@ -109,7 +116,7 @@ impl Covariance for BoundSum {
         self.b.diagonal_gradient(z, weight, out);
     }
 
-    /// One of the two by the toss of a coin, twice as large in the square.
+    /// A feature of one of the two terms, chosen with probability ½ and scaled by √2, so that its covariance is a + b.
     fn feature(&self, rng: &mut Rng) -> Feature {
         let term = if rng.unit() < 0.5 { &self.a } else { &self.b };
         term.feature(rng).scaled(std::f64::consts::SQRT_2)
@@ -134,13 +141,13 @@ struct BoundProduct {
 }
 
 impl BoundProduct {
-    /// For each factor: its own values, and the weights times the other's values.
+    /// Calls `operation` for each factor with its own values and with the weights times the values of the other factor (product rule).
     fn each(
         &self,
-        pair: Against<'_>,
+        pair: CrossInputs<'_>,
         w: &[f64],
         pool: &mut Pool,
-        mut act: impl FnMut(bool, &[f64], &[f64], &mut Pool),
+        mut operation: impl FnMut(bool, &[f64], &[f64], &mut Pool),
     ) {
         let (mut a, mut b, mut weights) = (pool.take(w.len()), pool.take(w.len()), pool.take(w.len()));
         self.a.values(pair, &mut a, pool);
@@ -149,7 +156,7 @@ impl BoundProduct {
             for ((weight, w), other) in weights.iter_mut().zip(w).zip(other) {
                 *weight = w * other;
             }
-            act(first, own, &weights, pool);
+            operation(first, own, &weights, pool);
         }
         pool.give(weights);
         pool.give(b);
@@ -158,7 +165,7 @@ impl BoundProduct {
 }
 
 impl Covariance for BoundProduct {
-    fn values(&self, pair: Against<'_>, out: &mut [f64], pool: &mut Pool) {
+    fn values(&self, pair: CrossInputs<'_>, out: &mut [f64], pool: &mut Pool) {
         let mut b = pool.take(out.len());
         self.a.values(pair, out, pool);
         self.b.values(pair, &mut b, pool);
@@ -168,14 +175,21 @@ impl Covariance for BoundProduct {
         pool.give(b);
     }
 
-    fn input_gradient(&self, pair: Against<'_>, _k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+    fn input_gradient(&self, pair: CrossInputs<'_>, _k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
         self.each(pair, w, pool, |first, own, weights, pool| {
             let factor = if first { &self.a } else { &self.b };
             factor.input_gradient(pair, own, weights, out, pool);
         });
     }
 
-    fn parameter_gradient(&self, pair: Against<'_>, _k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+    fn parameter_gradient(
+        &self,
+        pair: CrossInputs<'_>,
+        _k: &[f64],
+        w: &[f64],
+        out: &mut [f64],
+        pool: &mut Pool,
+    ) {
         let (left, right) = out.split_at_mut(self.split);
         self.each(pair, w, pool, |first, own, weights, pool| {
             if first {
@@ -195,12 +209,12 @@ impl Covariance for BoundProduct {
         self.b.diagonal_gradient(z, weight * self.a.diagonal(z), out);
     }
 
-    /// Independent features multiply: E[φψ(x) φψ(z)] = k_a k_b.
+    /// The product of independent features: E[φψ(x) φψ(z)] = k_a k_b.
     fn feature(&self, rng: &mut Rng) -> Feature {
         self.a.feature(rng).times(self.b.feature(rng))
     }
 
-    /// Every product of two.
+    /// All pairwise products of the features of a and b.
     fn finite_features(&self) -> Option<Vec<Feature>> {
         let (a, b) = (self.a.finite_features()?, self.b.finite_features()?);
         Some(a.iter().flat_map(|a| b.iter().map(|b| a.clone().times(b.clone()))).collect())
@@ -214,13 +228,13 @@ struct BoundScale {
 }
 
 impl BoundScale {
-    /// Adds v times what `act` adds to zeros, given the inner kernel's values.
+    /// Adds v times what `operation` adds to zeros, given the values of the inner kernel.
     fn inner(
         &self,
         k: &[f64],
         out: &mut [f64],
         pool: &mut Pool,
-        act: impl FnOnce(&[f64], &mut [f64], &mut Pool),
+        operation: impl FnOnce(&[f64], &mut [f64], &mut Pool),
     ) {
         let (mut inner, mut sum) = (pool.take(k.len()), pool.take(out.len()));
         let inverse = self.variance.recip();
@@ -228,7 +242,7 @@ impl BoundScale {
             *inner = k * inverse;
         }
         sum.fill(0.0);
-        act(&inner, &mut sum, pool);
+        operation(&inner, &mut sum, pool);
         for (out, sum) in out.iter_mut().zip(&sum) {
             *out += self.variance * sum;
         }
@@ -238,18 +252,25 @@ impl BoundScale {
 }
 
 impl Covariance for BoundScale {
-    fn values(&self, pair: Against<'_>, out: &mut [f64], pool: &mut Pool) {
+    fn values(&self, pair: CrossInputs<'_>, out: &mut [f64], pool: &mut Pool) {
         self.inner.values(pair, out, pool);
         for out in out {
             *out *= self.variance;
         }
     }
 
-    fn input_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+    fn input_gradient(&self, pair: CrossInputs<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
         self.inner(k, out, pool, |k, out, pool| self.inner.input_gradient(pair, k, w, out, pool));
     }
 
-    fn parameter_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+    fn parameter_gradient(
+        &self,
+        pair: CrossInputs<'_>,
+        k: &[f64],
+        w: &[f64],
+        out: &mut [f64],
+        pool: &mut Pool,
+    ) {
         out[0] += vector::dot(k, w);
         self.inner(k, &mut out[1..], pool, |k, out, pool| {
             self.inner.parameter_gradient(pair, k, w, out, pool);

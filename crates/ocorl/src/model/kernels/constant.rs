@@ -1,10 +1,10 @@
-//! An unknown constant: k(x, z) = c.
+//! The constant kernel k(x, z) = c: an unknown constant with variance c.
 
-use super::{Against, Covariance, Feature, Kernel, Parameter};
-use crate::model::pool::Pool;
+use super::{Covariance, CrossInputs, Feature, Kernel, Parameter};
+use crate::linalg::Pool;
 use crate::random::Rng;
 
-/// k = c.
+/// The constant kernel k(x, z) = c.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constant;
 
@@ -22,13 +22,13 @@ impl Kernel for Constant {
 struct Bound(f64);
 
 impl Covariance for Bound {
-    fn values(&self, _pair: Against<'_>, out: &mut [f64], _pool: &mut Pool) {
+    fn values(&self, _pair: CrossInputs<'_>, out: &mut [f64], _pool: &mut Pool) {
         out.fill(self.0);
     }
 
-    fn input_gradient(&self, _: Against<'_>, _: &[f64], _: &[f64], _: &mut [f64], _: &mut Pool) {}
+    fn input_gradient(&self, _: CrossInputs<'_>, _: &[f64], _: &[f64], _: &mut [f64], _: &mut Pool) {}
 
-    fn parameter_gradient(&self, _: Against<'_>, _: &[f64], w: &[f64], out: &mut [f64], _: &mut Pool) {
+    fn parameter_gradient(&self, _: CrossInputs<'_>, _: &[f64], w: &[f64], out: &mut [f64], _: &mut Pool) {
         out[0] += self.0 * w.iter().sum::<f64>();
     }
 
@@ -46,7 +46,7 @@ impl Covariance for Bound {
         Some(vec![Feature::constant(self.0.sqrt())])
     }
 
-    /// Exact: one function.
+    /// The exact representation: one constant feature.
     fn features(&self, _count: usize, rng: &mut Rng) -> Vec<Feature> {
         vec![self.feature(rng)]
     }

@@ -1,4 +1,4 @@
-//! Kernels as people write them: `rbf`, `linear + constant`, `(rbf + linear) * periodic`.
+//! Kernel expressions in text form: `rbf`, `linear + constant`, `(rbf + linear) * periodic`. The grammar is
 //!
 //! ```text
 //! sum     = product { "+" product }
@@ -6,39 +6,41 @@
 //! factor  = name | "(" sum ")"
 //! ```
 //!
-//! **Variances.** Each term of a sum has one signal variance: v · k, learned. A term with a factor `linear` or `constant` needs none, because
-//! the parameters of these are variances already; a product of two variances could not be told apart by any data.
+//! **Variances.** Each term of a sum has one learned signal variance v · k. A term with a factor `linear` or `constant` has none,
+//! because the parameters of these kernels are variances already; the data could not identify a product of two variances.
 //!
-//! **Constants.** The kernel sees standardised coordinates and explains outputs less their mean over the data, so `linear` alone can represent
-//! any affine function; but it takes the value at the mean of the data as known. `linear + constant` has an uncertainty there too.
-//! `linear * linear` is a quadratic form without lower terms: `constant + linear + linear * linear` are all quadratic functions.
+//! **Constants.** The kernel acts on standardised coordinates and models outputs less their mean over the data. `linear` alone can
+//! therefore represent any affine function, but it assumes that the value at the mean of the data is known. `linear + constant` has
+//! an uncertainty there too. `linear * linear` is a quadratic form without lower-order terms; `constant + linear + linear * linear`
+//! covers all quadratic functions.
 
 use super::{Constant, Kernel, Linear, Matern32, Matern52, Periodic, Product, Rbf, Reference, Scale, Sum};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A kernel by name.
+/// The name of an elementary kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KernelName {
-    /// Squared exponential: infinitely smooth functions.
+    /// The squared-exponential kernel: infinitely differentiable functions.
     Rbf,
-    /// Twice differentiable functions.
+    /// The Matérn kernel with ν = 5/2: twice differentiable functions.
     Matern52,
-    /// Once differentiable functions.
+    /// The Matérn kernel with ν = 3/2: once differentiable functions.
     Matern32,
-    /// Linear functions of the standardised coordinates.
+    /// The linear kernel: linear functions of the standardised coordinates.
     Linear,
-    /// Constants.
+    /// The constant kernel: constant functions.
     Constant,
-    /// Periodic functions of each coordinate.
+    /// The periodic kernel: functions that are periodic in each coordinate.
     Periodic,
-    /// As the paper's authors' program has it, with its noise on the diagonal: a model of its own, which cannot be combined.
+    /// The kernel of the paper's authors' program together with its treatment of noise: a complete model, which cannot be combined.
     Reference,
 }
 
 impl KernelName {
-    /// All names.
+    /// All kernel names.
     pub const ALL: [KernelName; 7] = [
         KernelName::Rbf,
         KernelName::Matern52,
@@ -49,7 +51,7 @@ impl KernelName {
         KernelName::Reference,
     ];
 
-    /// As it is written.
+    /// The name as it is written in an expression.
     pub fn name(self) -> &'static str {
         match self {
             KernelName::Rbf => "rbf",
@@ -62,7 +64,7 @@ impl KernelName {
         }
     }
 
-    /// The kernel, with unit variance if it has none of its own.
+    /// Builds the kernel, with unit variance if it has no variance parameter.
     fn build(self) -> Box<dyn Kernel> {
         match self {
             KernelName::Rbf => Box::new(Rbf),
@@ -76,14 +78,14 @@ impl KernelName {
     }
 }
 
-/// A kernel made of named ones by sums and products.
+/// A kernel composed of elementary kernels by sums and products.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelExpression {
-    /// One kernel.
+    /// An elementary kernel.
     Name(KernelName),
-    /// k = a + b
+    /// The sum k = a + b.
     Sum(Box<KernelExpression>, Box<KernelExpression>),
-    /// k = a · b
+    /// The product k = a · b.
     Product(Box<KernelExpression>, Box<KernelExpression>),
 }
 
@@ -94,7 +96,7 @@ impl From<KernelName> for KernelExpression {
 }
 
 impl KernelExpression {
-    /// The kernel, every term of a sum with a signal variance.
+    /// Builds the kernel; every term of a sum has a signal variance.
     pub fn build(&self) -> Box<dyn Kernel> {
         if self.has_variance() { self.build_unscaled() } else { Box::new(Scale(self.build_unscaled())) }
     }
@@ -107,7 +109,7 @@ impl KernelExpression {
         }
     }
 
-    /// Whether the parameters include a variance already.
+    /// True if the parameters already include a variance.
     fn has_variance(&self) -> bool {
         match self {
             KernelExpression::Name(name) => {
@@ -118,7 +120,8 @@ impl KernelExpression {
         }
     }
 
-    /// Whether functions of this kernel are weighted sums of finitely many features: it is made of `linear` and `constant` only.
+    /// True if functions of this kernel are weighted sums of finitely many features, that is if it is composed of `linear` and
+    /// `constant` only.
     pub fn has_finite_features(&self) -> bool {
         match self {
             KernelExpression::Name(name) => matches!(name, KernelName::Linear | KernelName::Constant),
@@ -131,7 +134,7 @@ impl KernelExpression {
 
 impl fmt::Display for KernelExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // + and * group from the left: only a right operand of the same kind, and a sum inside a product, need parentheses.
+        // + and * are left-associative: only a right operand of the same kind, and a sum inside a product, need parentheses.
         let nested = |of: &KernelExpression| format!("({of})");
         match self {
             KernelExpression::Name(name) => f.write_str(name.name()),
@@ -149,50 +152,52 @@ impl fmt::Display for KernelExpression {
     }
 }
 
-/// Why a text is not a kernel. Places count characters, from 1.
+/// The reasons why a text is not a valid kernel expression. Positions count characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// A name that no kernel has.
+    /// The name of an elementary kernel is unknown.
     #[error("unknown kernel `{name}` at character {place}, expected one of {}", names())]
     Unknown {
-        /// The name.
+        /// The unknown name.
         name: String,
-        /// Where it begins.
+        /// Position of its first character.
         place: usize,
     },
-    /// Something other than a kernel or an opening parenthesis where one must stand.
-    #[error("found {found} at character {place} where a kernel must stand (one of {}) or '('", names())]
+    /// A kernel name or an opening parenthesis was expected.
+    #[error("expected a kernel (one of {}) or '(' at character {place}, found {found}", names())]
     NoKernel {
-        /// What stands there.
+        /// The text that was found instead.
         found: String,
-        /// Where.
+        /// Position of that text.
         place: usize,
     },
-    /// Something other than an operator between two kernels.
-    #[error("found {found} at character {place} where '+', '*' or the end must stand")]
+    /// An operator or the end of the text was expected.
+    #[error("expected '+', '*' or the end at character {place}, found {found}")]
     NoOperator {
-        /// What stands there.
+        /// The text that was found instead.
         found: String,
-        /// Where.
+        /// Position of that text.
         place: usize,
     },
-    /// A parenthesis without its partner.
+    /// An opening parenthesis has no closing one.
     #[error("the parenthesis at character {place} is not closed")]
     NotClosed {
-        /// Where it opens.
+        /// Position of the opening parenthesis.
         place: usize,
     },
-    /// The authors' kernel as a part of another.
-    #[error("`reference` at character {place} cannot be combined: it stands for the authors' whole model")]
+    /// The kernel `reference` was combined with other kernels.
+    #[error(
+        "`reference` at character {place} cannot be combined with other kernels: it selects the complete model of the paper's authors"
+    )]
     Combined {
-        /// Where it begins.
+        /// Position of its first character.
         place: usize,
     },
-    /// More kernels or deeper parentheses than any data could tell apart.
-    #[error("more than {most} kernels or nested parentheses")]
+    /// The expression has too many kernels or too deeply nested parentheses.
+    #[error("the kernel has more than {most} terms or nested parentheses; simplify it")]
     TooLarge {
-        /// How many there may be.
+        /// The largest permitted number.
         most: usize,
     },
 }
@@ -201,7 +206,7 @@ fn names() -> String {
     KernelName::ALL.map(|name| format!("`{}`", name.name())).join(", ")
 }
 
-/// Kernels and nested parentheses in one expression; a recursion without a limit would let a long text exhaust the stack.
+/// Largest number of kernels and of nested parentheses in one expression. It bounds the recursion depth of the parser.
 const MOST: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -220,7 +225,7 @@ impl Token<'_> {
     }
 }
 
-/// The tokens of a text with their places; the end has a place too.
+/// The tokens of a text with their positions, including the position of the end.
 struct Parser<'a> {
     tokens: Vec<(usize, Token<'a>)>,
     end: usize,
@@ -394,23 +399,23 @@ mod tests {
         let names = "`rbf`, `matern-5/2`, `matern-3/2`, `linear`, `constant`, `periodic`, `reference`";
         for (text, error) in [
             ("rbf + matern", format!("unknown kernel `matern` at character 7, expected one of {names}")),
-            ("rbf - linear", "found '-' at character 5 where '+', '*' or the end must stand".into()),
-            ("rbf linear", "found 'linear' at character 5 where '+', '*' or the end must stand".into()),
+            ("rbf - linear", "expected '+', '*' or the end at character 5, found '-'".into()),
+            ("rbf linear", "expected '+', '*' or the end at character 5, found 'linear'".into()),
             (
                 "rbf +",
-                format!("found the end at character 6 where a kernel must stand (one of {names}) or '('"),
+                format!("expected a kernel (one of {names}) or '(' at character 6, found the end"),
             ),
-            ("", format!("found the end at character 1 where a kernel must stand (one of {names}) or '('")),
+            ("", format!("expected a kernel (one of {names}) or '(' at character 1, found the end")),
             (
                 "rbf * * rbf",
-                format!("found '*' at character 7 where a kernel must stand (one of {names}) or '('"),
+                format!("expected a kernel (one of {names}) or '(' at character 7, found '*'"),
             ),
             ("linear * (rbf + rbf", "the parenthesis at character 10 is not closed".into()),
-            ("(rbf rbf)", "found 'rbf' at character 6 where '+', '*' or the end must stand".into()),
-            ("rbf)", "found ')' at character 4 where '+', '*' or the end must stand".into()),
+            ("(rbf rbf)", "expected '+', '*' or the end at character 6, found 'rbf'".into()),
+            ("rbf)", "expected '+', '*' or the end at character 4, found ')'".into()),
             (
                 "rbf + reference",
-                "`reference` at character 7 cannot be combined: it stands for the authors' whole model"
+                "`reference` at character 7 cannot be combined with other kernels: it selects the complete model of the paper's authors"
                     .into(),
             ),
         ] {

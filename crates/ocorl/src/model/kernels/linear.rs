@@ -1,11 +1,12 @@
-//! Linear functions through the origin of the standardised coordinates: k(x, z) = Σ_d x_d z_d/ℓ_d². A small ℓ is a large slope.
+//! The linear kernel k(x, z) = Σ_d x_d z_d/ℓ_d²: linear functions through the origin of the standardised coordinates. A small ℓ_d
+//! permits a steep slope along coordinate d.
 
-use super::{Against, Covariance, Feature, Kernel, Parameter};
+use super::{Covariance, CrossInputs, Feature, Kernel, Parameter};
+use crate::linalg::Pool;
 use crate::linalg::vector;
-use crate::model::pool::Pool;
 use crate::random::Rng;
 
-/// k = Σ_d x_d z_d/ℓ_d².
+/// The linear kernel k(x, z) = Σ_d x_d z_d/ℓ_d².
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear;
 
@@ -21,12 +22,12 @@ impl Kernel for Linear {
 
 #[derive(Debug)]
 struct Bound {
-    /// 1/ℓ_d²
+    /// The slope variances 1/ℓ_d².
     weights: Vec<f64>,
 }
 
 impl Covariance for Bound {
-    fn values(&self, pair: Against<'_>, out: &mut [f64], _pool: &mut Pool) {
+    fn values(&self, pair: CrossInputs<'_>, out: &mut [f64], _pool: &mut Pool) {
         out.fill(0.0);
         for (d, (z, weight)) in pair.z.iter().zip(&self.weights).enumerate() {
             let slope = weight * z;
@@ -36,7 +37,14 @@ impl Covariance for Bound {
         }
     }
 
-    fn input_gradient(&self, pair: Against<'_>, _k: &[f64], w: &[f64], out: &mut [f64], _pool: &mut Pool) {
+    fn input_gradient(
+        &self,
+        pair: CrossInputs<'_>,
+        _k: &[f64],
+        w: &[f64],
+        out: &mut [f64],
+        _pool: &mut Pool,
+    ) {
         for (d, (out, weight)) in out.iter_mut().zip(&self.weights).enumerate() {
             *out += weight * vector::dot(w, pair.x.row(d));
         }
@@ -44,7 +52,7 @@ impl Covariance for Bound {
 
     fn parameter_gradient(
         &self,
-        pair: Against<'_>,
+        pair: CrossInputs<'_>,
         _k: &[f64],
         w: &[f64],
         out: &mut [f64],
@@ -78,7 +86,7 @@ impl Covariance for Bound {
         Some(self.weights.iter().enumerate().map(axis).collect())
     }
 
-    /// Exact: one function for each coordinate.
+    /// The exact representation: one linear feature for each coordinate.
     fn features(&self, _count: usize, _rng: &mut Rng) -> Vec<Feature> {
         self.finite_features().unwrap_or_default()
     }

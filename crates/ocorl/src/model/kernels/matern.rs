@@ -1,4 +1,5 @@
-//! Matérn kernels: functions once (ν = 3/2) or twice (ν = 5/2) differentiable, for systems rougher than [`Rbf`](super::Rbf) allows.
+//! Matérn kernels: functions that are once (ν = 3/2) or twice (ν = 5/2) differentiable, for dynamics that are less smooth than
+//! [`Rbf`](super::Rbf) assumes.
 //!
 //! With r = √s the scaled distance [Ras06, eq. 4.17]:
 //!
@@ -16,20 +17,20 @@ use crate::real::exp;
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 const SQRT_5: f64 = 2.236_067_977_499_79;
 
-/// Squared distances beyond this are the same zero; infinite ones would be ∞ · 0.
+/// Squared distances are limited to this value, at which the kernel is zero; an infinite distance would give ∞ · 0.
 const FAR: f64 = 1e6;
 
-/// At most `FAR`; NaN stays NaN, as it would not with `min`.
+/// Limits s to `FAR`. NaN stays NaN, which `f64::min` would not ensure.
 #[inline(always)]
 fn near(s: f64) -> f64 {
     if s > FAR { FAR } else { s }
 }
 
-/// ν = 3/2.
+/// The Matérn kernel with ν = 3/2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matern32;
 
-/// ν = 5/2.
+/// The Matérn kernel with ν = 5/2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matern52;
 
@@ -73,7 +74,7 @@ impl Profile for Matern52 {
     }
 }
 
-/// What makes a normal variable one of Student's: 1/√(χ²/N), χ² with N degrees of freedom.
+/// The factor 1/√(χ²/N) that turns a normal variable into a Student t variable; χ² has N degrees of freedom.
 fn student<const N: u8>(rng: &mut Rng) -> f64 {
     let chi: f64 = (0..N).map(|_| rng.normal().powi(2)).sum();
     (f64::from(N) / chi).sqrt()

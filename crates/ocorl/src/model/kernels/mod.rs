@@ -1,18 +1,21 @@
 //! Covariance functions k(x, z), one file each.
 //!
-//! A [`Kernel`] is a form with named parameters; given their values it becomes a [`Covariance`], which can be evaluated. Both are
-//! what a sum, a product and a scaling are made of, so composite kernels need no code of their own anywhere else.
+//! A [`Kernel`] is a family of covariance functions with named parameters. With values for the parameters it becomes a
+//! [`Covariance`], which can be evaluated. Sums, products and scalings of kernels implement the same traits, so composite kernels
+//! need no special code.
 //!
 //! | symbol | code | |
 //! |---|---|---|
-//! | θ | `log_parameters` | natural logarithms: lengthscales, variances, periods are positive |
-//! | ℓ_d | lengthscale of coordinate d | every kernel has one for each coordinate (ARD) |
-//! | k(xᵢ, z) | [`Covariance::values`] | one point against all data: a loop along contiguous memory |
-//! | Σᵢ wᵢ ∂k(xᵢ, z)/∂z | [`Covariance::input_gradient`] | all that Jacobians of mean and variance need |
-//! | Σᵢ wᵢ ∂k(xᵢ, z)/∂θ | [`Covariance::parameter_gradient`] | all that the gradient of the likelihood needs |
+//! | θ | `log_parameters` | natural logarithms of lengthscales, variances and periods, which are positive |
+//! | ℓ_d | lengthscale of coordinate d | each kernel has one for each coordinate (ARD) |
+//! | k(xᵢ, z) | [`Covariance::values`] | one point with all data: a loop over contiguous memory |
+//! | Σᵢ wᵢ ∂k(xᵢ, z)/∂z | [`Covariance::input_gradient`] | used for the Jacobians of mean and variance |
+//! | Σᵢ wᵢ ∂k(xᵢ, z)/∂θ | [`Covariance::parameter_gradient`] | used for the gradient of the likelihood |
 //!
-//! A new kernel is one file: a type with `impl Kernel` and its evaluation. If it depends on the scaled distance alone, a
-//! `stationary::Profile` of twenty lines is enough.
+//! A new kernel is one file: a type that implements [`Kernel`], and its evaluation. A kernel of the scaled distance alone needs
+//! only a `stationary::Profile` of twenty lines.
+//!
+//! Deliberately left out: standardisation and angles (done in `model::space` before a kernel is evaluated) and noise.
 
 mod combine;
 mod constant;
@@ -34,31 +37,30 @@ pub use rbf::Rbf;
 pub use reference::Reference;
 
 use super::features::Feature;
-use super::pool::Pool;
-use crate::linalg::RowsRef;
+use crate::linalg::{Pool, RowsRef};
 use crate::random::Rng;
 
-/// A parameter of a kernel, in natural logarithms.
+/// A parameter of a kernel; all values are natural logarithms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// What it is, e.g. `lengthscale`.
+    /// The name of the parameter, e.g. `lengthscale`.
     pub name: &'static str,
-    /// The coordinate that it belongs to, if any.
+    /// The input coordinate that the parameter refers to, if any.
     pub coordinate: Option<usize>,
-    /// ln of the values training starts from: a plain function under the stated noise, and a lively one under little noise. From the first
-    /// alone, few data are all too easily explained as noise.
+    /// Two starting values of training: a smooth function with the stated noise, and a rapidly varying function with little noise.
+    /// The first start alone often explains few data as pure noise.
     pub starts: [f64; 2],
-    /// ln of the least and the greatest value.
+    /// The lower and the upper bound.
     pub bounds: (f64, f64),
-    /// Mean and standard deviation of ln of the value, before any data.
+    /// Mean and standard deviation of the normal prior.
     pub prior: (f64, f64),
 }
 
 impl Parameter {
-    /// A lengthscale for each of `dim` standardised coordinates.
+    /// The lengthscales of `dim` standardised coordinates.
     ///
-    /// The prior ln ℓ ~ N(√2 + ½ ln dim, 3) \[Hva24\] says that a function of many coordinates changes little along each; it is weak
-    /// (a factor of 5 is one standard deviation), and keeps lengthscales finite that the data do not determine.
+    /// The prior is ln ℓ ~ N(√2 + ½ ln dim, 3) \[Hva24\]: the more coordinates a function has, the less it varies along each. It is
+    /// weak (one standard deviation is a factor of 5), and it keeps lengthscales finite that the data do not determine.
     pub fn lengthscales(dim: usize) -> impl Iterator<Item = Parameter> {
         let prior = (std::f64::consts::SQRT_2 + 0.5 * (dim.max(1) as f64).ln(), 3_f64.sqrt());
         (0..dim).map(move |d| Parameter {
@@ -70,7 +72,7 @@ impl Parameter {
         })
     }
 
-    /// A variance of standardised outputs: one, give or take a factor of 20 as one standard deviation.
+    /// A variance of standardised outputs, with a prior centred at one; one standard deviation is a factor of 20.
     pub fn variance(name: &'static str) -> Parameter {
         Parameter {
             name,
@@ -82,57 +84,65 @@ impl Parameter {
     }
 }
 
-/// A form of covariance function. Parameters are given as natural logarithms, in the order of [`parameters`](Self::parameters).
+/// A family of covariance functions. Parameters are natural logarithms in the order of [`parameters`](Self::parameters).
 pub trait Kernel: std::fmt::Debug + Send + Sync {
     /// The parameters for points of `dim` coordinates.
     fn parameters(&self, dim: usize) -> Vec<Parameter>;
 
-    /// The covariance function with these parameters.
+    /// The covariance function with the given parameter values.
     fn bind(&self, log_parameters: &[f64], dim: usize) -> Box<dyn Covariance>;
 }
 
 impl dyn Kernel + '_ {
-    /// How many parameters there are for points of `dim` coordinates.
+    /// Number of parameters for points of `dim` coordinates.
     pub fn count(&self, dim: usize) -> usize {
         self.parameters(dim).len()
     }
 }
 
-/// One point against many data points xᵢ, stored in rows.
+/// The inputs of a cross-covariance k(xᵢ, z): one point z and many data points xᵢ, which are stored by coordinates.
 #[derive(Clone, Copy, Debug)]
-pub struct Against<'a> {
-    /// The data points.
+pub struct CrossInputs<'a> {
+    /// The data points xᵢ.
     pub x: RowsRef<'a>,
-    /// The point.
+    /// The point z.
     pub z: &'a [f64],
 }
 
-/// A covariance function with its parameters. Derivatives come as weighted sums over the data, which is all that anybody needs of them.
+/// A covariance function with fixed parameters. Derivatives are computed as weighted sums over the data, the only form that callers
+/// need.
 pub trait Covariance: std::fmt::Debug + Send + Sync {
-    /// k(xᵢ, z) into `out[i]`.
-    fn values(&self, pair: Against<'_>, out: &mut [f64], pool: &mut Pool);
+    /// Computes k(xᵢ, z) into `out[i]`.
+    fn values(&self, pair: CrossInputs<'_>, out: &mut [f64], pool: &mut Pool);
 
-    /// Adds Σᵢ wᵢ ∂k(xᵢ, z)/∂z to `out`. `k` are the [`values`](Self::values), which most kernels need again.
-    fn input_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool);
+    /// Adds Σᵢ wᵢ ∂k(xᵢ, z)/∂z to `out`. `k` holds the [`values`](Self::values), which most kernels reuse.
+    fn input_gradient(&self, pair: CrossInputs<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool);
 
-    /// Adds Σᵢ wᵢ ∂k(xᵢ, z)/∂θ to `out`, θ the logarithms of the parameters.
-    fn parameter_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool);
+    /// Adds Σᵢ wᵢ ∂k(xᵢ, z)/∂θ to `out`, where θ are the logarithms of the parameters.
+    fn parameter_gradient(
+        &self,
+        pair: CrossInputs<'_>,
+        k: &[f64],
+        w: &[f64],
+        out: &mut [f64],
+        pool: &mut Pool,
+    );
 
-    /// k(z, z).
+    /// The prior variance k(z, z).
     fn diagonal(&self, z: &[f64]) -> f64;
 
-    /// Adds `weight` · d k(z, z)/dz to `out`; nothing for a stationary kernel.
+    /// Adds `weight` · d k(z, z)/dz to `out`; zero for a stationary kernel.
     fn diagonal_gradient(&self, z: &[f64], weight: f64, out: &mut [f64]);
 
-    /// A random function φ with E[φ(x) φ(z)] = k(x, z).
+    /// Samples a random function φ with E[φ(x) φ(z)] = k(x, z).
     fn feature(&self, rng: &mut Rng) -> Feature;
 
-    /// Functions φ whose sum of φ(x) φ(z) is k(x, z) exactly, if finitely many suffice.
+    /// Functions φ with Σ φ(x) φ(z) = k(x, z) exactly; `None` if infinitely many would be needed.
     fn finite_features(&self) -> Option<Vec<Feature>> {
         None
     }
 
-    /// About `count` functions φ whose sum of φ(x) φ(z) is k(x, z) on average, or exactly where few suffice.
+    /// About `count` functions φ with Σ φ(x) φ(z) = k(x, z) in expectation, or exactly if few functions suffice.
     fn features(&self, count: usize, rng: &mut Rng) -> Vec<Feature> {
         let share = (1.0 / count as f64).sqrt();
         (0..count).map(|_| self.feature(rng).scaled(share)).collect()

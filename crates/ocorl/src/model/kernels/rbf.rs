@@ -1,10 +1,11 @@
-//! The squared exponential: k(x, z) = exp(−½ s), s = Σ_d (x_d − z_d)²/ℓ_d². Infinitely smooth; the paper's choice.
+//! The squared-exponential kernel k(x, z) = exp(−½ s), s = Σ_d (x_d − z_d)²/ℓ_d²: infinitely differentiable functions. The paper
+//! uses it.
 
 use super::stationary::Profile;
 use crate::random::Rng;
 use crate::real::exp;
 
-/// k = exp(−½ s).
+/// The squared-exponential kernel k = exp(−½ s).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rbf;
 

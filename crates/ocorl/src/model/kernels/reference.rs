@@ -1,11 +1,11 @@
-//! The kernel of the paper's authors' program: k(x, z) = exp(−s), without the ½. Lengthscales are √2 times those of
+//! The kernel of the paper's authors' program: k(x, z) = exp(−s), without the factor ½. Its lengthscales are √2 times those of
 //! [`Rbf`](super::Rbf).
 
 use super::stationary::Profile;
 use crate::random::Rng;
 use crate::real::exp;
 
-/// k = exp(−s).
+/// The kernel k = exp(−s).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference;
 

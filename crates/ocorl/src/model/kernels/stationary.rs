@@ -1,28 +1,29 @@
-//! Kernels of the scaled distance alone: k(x, z) = g(s), s = Σ_d (x_d − z_d)²/ℓ_d².
+//! Stationary kernels with one lengthscale per coordinate: k(x, z) = g(s), s = Σ_d (x_d − z_d)²/ℓ_d².
 
-use super::{Against, Covariance, Feature, Kernel, Parameter};
+use super::{Covariance, CrossInputs, Feature, Kernel, Parameter};
+use crate::linalg::Pool;
 use crate::linalg::vector::{BLOCK, Sum, padded};
-use crate::model::pool::Pool;
 use crate::random::Rng;
 use pulp::{Arch, Simd, WithSimd};
 use std::marker::PhantomData;
 
-/// The shape g of a stationary kernel, g(0) = 1. `#[inline(always)]` and without a branch: loops over it become vector instructions.
+/// The profile g of a stationary kernel, g(0) = 1. Its functions are `#[inline(always)]` and branch-free, so that loops over them
+/// are vectorised.
 pub(super) trait Profile: std::fmt::Debug + Send + Sync + 'static {
-    /// Whether [`slope`](Self::slope) looks at s.
+    /// True if [`slope`](Self::slope) depends on s.
     const SLOPE_OF_DISTANCE: bool;
 
-    /// g(s).
+    /// The value g(s).
     fn value(s: f64) -> f64;
 
-    /// g′(s), from s or from `k` = g(s), whichever is cheaper.
+    /// The derivative g′(s), computed from s or from `k` = g(s), whichever is cheaper.
     fn slope(s: f64, k: f64) -> f64;
 
-    /// A factor f such that ω_d = f·N(0, 1)/ℓ_d has the kernel's spectral density.
+    /// A random factor f such that ω_d = f·N(0, 1)/ℓ_d has the kernel's spectral density.
     fn frequency(rng: &mut Rng) -> f64;
 }
 
-/// A shape is a kernel: a lengthscale for each coordinate is all that it still needs.
+/// Every profile is a kernel whose parameters are the lengthscales of the coordinates.
 impl<P: Profile> Kernel for P {
     fn parameters(&self, dim: usize) -> Vec<Parameter> {
         Parameter::lengthscales(dim).collect()
@@ -37,13 +38,13 @@ impl<P: Profile> Kernel for P {
 /// A stationary kernel with its lengthscales.
 #[derive(Debug)]
 struct Stationary<P> {
-    /// 1/ℓ_d
+    /// The inverse lengthscales 1/ℓ_d.
     inverse: Vec<f64>,
     profile: PhantomData<P>,
 }
 
 impl<P: Profile> Stationary<P> {
-    /// z_d/ℓ_d
+    /// The scaled point z_d/ℓ_d.
     fn scale(&self, z: &[f64], pool: &mut Pool) -> Vec<f64> {
         let mut scaled = pool.take(z.len());
         for ((scaled, z), r) in scaled.iter_mut().zip(z).zip(&self.inverse) {
@@ -52,8 +53,15 @@ impl<P: Profile> Stationary<P> {
         scaled
     }
 
-    /// cᵢ = wᵢ g′(sᵢ), the weight of ∂sᵢ.
-    fn slopes(&self, pair: Against<'_>, scaled: &[f64], k: &[f64], w: &[f64], pool: &mut Pool) -> Vec<f64> {
+    /// The weights cᵢ = wᵢ g′(sᵢ) of the derivatives of sᵢ.
+    fn slopes(
+        &self,
+        pair: CrossInputs<'_>,
+        scaled: &[f64],
+        k: &[f64],
+        w: &[f64],
+        pool: &mut Pool,
+    ) -> Vec<f64> {
         let mut c = pool.take(w.len());
         let distances = Distances { pair, inverse: &self.inverse, scaled };
         Arch::new().dispatch(Slopes::<P> { distances, k, w, out: &mut c, profile: PhantomData });
@@ -62,7 +70,7 @@ impl<P: Profile> Stationary<P> {
 }
 
 impl<P: Profile> Covariance for Stationary<P> {
-    fn values(&self, pair: Against<'_>, out: &mut [f64], pool: &mut Pool) {
+    fn values(&self, pair: CrossInputs<'_>, out: &mut [f64], pool: &mut Pool) {
         assert_eq!(pair.x.len(), out.len(), "room for {} of {} values", out.len(), pair.x.len());
         let scaled = self.scale(pair.z, pool);
         let distances = Distances { pair, inverse: &self.inverse, scaled: &scaled };
@@ -70,8 +78,8 @@ impl<P: Profile> Covariance for Stationary<P> {
         pool.give(scaled);
     }
 
-    /// ∂s/∂z_d = −2 t_d/ℓ_d with t_d = (x_d − z_d)/ℓ_d.
-    fn input_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+    /// Uses ∂s/∂z_d = −2 t_d/ℓ_d with t_d = (x_d − z_d)/ℓ_d.
+    fn input_gradient(&self, pair: CrossInputs<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
         let scaled = self.scale(pair.z, pool);
         let c = self.slopes(pair, &scaled, k, w, pool);
         let moments = Moments { pair, inverse: &self.inverse, scaled: &scaled, c: &c };
@@ -81,8 +89,15 @@ impl<P: Profile> Covariance for Stationary<P> {
         pool.give(scaled);
     }
 
-    /// ∂s/∂(ln ℓ_d) = −2 t_d².
-    fn parameter_gradient(&self, pair: Against<'_>, k: &[f64], w: &[f64], out: &mut [f64], pool: &mut Pool) {
+    /// Uses ∂s/∂(ln ℓ_d) = −2 t_d².
+    fn parameter_gradient(
+        &self,
+        pair: CrossInputs<'_>,
+        k: &[f64],
+        w: &[f64],
+        out: &mut [f64],
+        pool: &mut Pool,
+    ) {
         let scaled = self.scale(pair.z, pool);
         let c = self.slopes(pair, &scaled, k, w, pool);
         let moments = Moments { pair, inverse: &self.inverse, scaled: &scaled, c: &c };
@@ -104,10 +119,10 @@ impl<P: Profile> Covariance for Stationary<P> {
     }
 }
 
-/// Squared scaled distances sᵢ of all data points.
+/// Computes the squared scaled distances sᵢ of all data points from z.
 #[derive(Clone, Copy)]
 struct Distances<'a> {
-    pair: Against<'a>,
+    pair: CrossInputs<'a>,
     inverse: &'a [f64],
     scaled: &'a [f64],
 }
@@ -150,7 +165,7 @@ impl<P: Profile> WithSimd for Values<'_, P> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
         self.distances.into(self.out);
-        // A loop of its own, over plain numbers: so the compiler sees that it can take several at a time.
+        // A separate loop over plain slices, which the compiler vectorises.
         for out in self.out {
             *out = P::value(*out);
         }
@@ -179,10 +194,10 @@ impl<P: Profile> WithSimd for Slopes<'_, P> {
     }
 }
 
-/// Σᵢ cᵢ t_d^m over the data, for each coordinate.
+/// Computes Σᵢ cᵢ t_d^m over the data, for each coordinate d.
 #[derive(Clone, Copy)]
 struct Moments<'a> {
-    pair: Against<'a>,
+    pair: CrossInputs<'a>,
     inverse: &'a [f64],
     scaled: &'a [f64],
     c: &'a [f64],

@@ -1,13 +1,13 @@
-//! The smooth random disturbance of episode 0: a draw of a Gaussian process in time with kernel
-//! exp(−(t − t′)²/2), each column scaled to a largest magnitude of 0.1; redrawn from the reference program's
-//! generator and seed, to six decimals. Between them runs a cubic spline.
+//! Smooth random disturbance of episode 0: a sample of a Gaussian process in time with kernel
+//! exp(−(t − t′)²/2), each column scaled to a largest magnitude of 0.1. It was drawn with the reference program's
+//! generator and seed, to six decimals, and is interpolated by a cubic spline.
 
 type Table = [[f64; 4]; 100];
 
-/// Time between two rows in s.
+/// Time between two rows of the table in s.
 const STEP: f64 = 15.0 / 99.0;
 
-/// (ρ₁, ρ₂, ρ₃, ρ₄) at 100 equally spaced times of [0, 15] s.
+/// Values (ρ₁, ρ₂, ρ₃, ρ₄) at 100 equally spaced times of [0, 15] s.
 #[rustfmt::skip]
 const TABLE: Table = [
     [0.096_705, -0.075_633, -0.038_624, -0.052_001],
@@ -112,11 +112,11 @@ const TABLE: Table = [
     [-0.023_395, 0.020_933, 0.028_276, -0.077_441],
 ];
 
-/// h²/6 times the second derivatives of the spline through `TABLE`.
+/// Second derivatives of the spline through `TABLE`, times h²/6.
 const CURVATURE: Table = curvature(&TABLE);
 
-/// The m of the not-a-knot cubic spline: mᵢ₋₁ + 4mᵢ + mᵢ₊₁ = yᵢ₋₁ − 2yᵢ + yᵢ₊₁, with m₀ = 2m₁ − m₂ (hence
-/// 6m₁ = y₀ − 2y₁ + y₂) and likewise at the other end. A tridiagonal elimination for each column.
+/// Computes the moments m of the not-a-knot cubic spline: mᵢ₋₁ + 4mᵢ + mᵢ₊₁ = yᵢ₋₁ − 2yᵢ + yᵢ₊₁, with m₀ = 2m₁ − m₂ (hence
+/// 6m₁ = y₀ − 2y₁ + y₂) and likewise at the other end, by tridiagonal elimination for each column.
 const fn curvature(y: &Table) -> Table {
     let last = y.len() - 1;
     let mut m = [[0.0; 4]; 100];
@@ -146,7 +146,7 @@ const fn curvature(y: &Table) -> Table {
     m
 }
 
-/// The disturbance at time `t`, held at its ends outside [0, 15] s.
+/// Evaluates the disturbance at time `t`; constant outside [0, 15] s.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place within the table")]
 pub(super) fn disturbance(t: f64) -> [f64; 4] {
     let place = (t / STEP).clamp(0.0, (TABLE.len() - 1) as f64);

@@ -1,0 +1,4 @@
+//! What several tests share.
+
+pub(crate) mod cart_pole_data;
+pub(crate) mod episodes;

@@ -1,0 +1,32 @@
+//! All tests of the library from outside, in one program: it is linked once.
+
+mod allocations;
+mod analysis;
+mod calibration;
+mod checkpoint;
+mod common;
+mod deep_ensemble;
+mod discrete;
+mod dithering;
+mod ensemble;
+mod explore;
+mod golden;
+mod holds;
+mod kernel_choice;
+mod learn;
+mod model_data;
+mod model_golden;
+mod model_kernels;
+mod model_robust;
+mod plan;
+mod rate_limits;
+mod receding_horizon;
+mod sensitivity;
+mod shooting;
+mod simulate;
+mod stages;
+mod states;
+mod systems;
+mod track;
+mod weight_space;
+mod worth;
