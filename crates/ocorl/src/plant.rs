@@ -254,6 +254,7 @@ impl Plant for SimulatedPlant {
             moments: Vec::new(),
             synchronizations: Vec::new(),
             control: vec![0.0; self.task.controls.len()],
+            announced: f64::INFINITY,
         };
         let experiment = Experiment {
             initial_state: &rollout.initial_state,
@@ -263,8 +264,10 @@ impl Plant for SimulatedPlant {
             ..Experiment::of(&self.task)
         };
         let mut run = self.simulator.run(self.dynamics.as_mut(), &mut measuring, &experiment);
-        if run.is_completed() {
-            measuring.ask(self.task.horizon, run.final_state());
+        if run.is_completed()
+            && let Err(error) = measuring.ask(self.task.horizon, run.final_state())
+        {
+            run.outcome = Outcome::ControllerGaveUp { time: self.task.horizon, error };
         }
         let Measuring { mut moments, synchronizations, .. } = measuring;
         let trajectory = std::mem::take(&mut run.samples);
@@ -310,21 +313,33 @@ struct Measuring<'a> {
     moments: Vec<Moment>,
     synchronizations: Vec<f64>,
     control: Vec<f64>,
+    /// The time of the last request that was not due yet.
+    announced: f64,
 }
 
 /// Relative difference below which two times count as equal.
 const SAME_TIME: f64 = 1e-12;
 
+/// Largest number of requests that a schedule may make at one time. A schedule that makes more does not advance.
+const MAX_REQUESTS_AT_ONCE: usize = 10_000;
+
 impl Measuring<'_> {
     /// Takes every measurement that is due, and returns the time of the next one.
-    fn ask(&mut self, time: f64, state: &[f64]) -> f64 {
+    fn ask(&mut self, clock: f64, state: &[f64]) -> Result<f64, PolicyError> {
+        let rounding = SAME_TIME * (1.0 + clock.abs());
+        // The clock of a run differs from the announced time by rounding. The schedule sees the time that it announced, so that
+        // its own comparison with that time holds, and the reading stores it.
+        let time = if (self.announced - clock).abs() <= rounding { self.announced } else { clock };
         self.policy.control(time, state, &mut self.control);
-        while let Some(request) = self.schedule.next(time, state, &self.control) {
-            if request.time > time + SAME_TIME * (1.0 + time.abs()) {
-                return request.time;
+        for _ in 0..MAX_REQUESTS_AT_ONCE {
+            let Some(request) = self.schedule.next(time, state, &self.control) else {
+                return Ok(f64::INFINITY);
+            };
+            if request.time > time + rounding {
+                self.announced = request.time;
+                return Ok(request.time);
             }
-            // The clock of a run differs from the scheduled time by rounding; the reading stores the scheduled time.
-            let same = (request.time - time).abs() <= SAME_TIME * (1.0 + time.abs());
+            let same = (request.time - time).abs() <= rounding;
             let at = if same { request.time } else { time };
             match request.purpose {
                 Purpose::Synchronize => self.synchronizations.push(at),
@@ -334,14 +349,14 @@ impl Measuring<'_> {
                 }
             }
         }
-        f64::INFINITY
+        Err(PolicyError::ScheduleStuck { time, requests: MAX_REQUESTS_AT_ONCE })
     }
 }
 
 impl Policy for Measuring<'_> {
     fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError> {
         let until = self.policy.prepare(time, state)?;
-        Ok(until.min(self.ask(time, state)))
+        Ok(until.min(self.ask(time, state)?))
     }
 
     fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {

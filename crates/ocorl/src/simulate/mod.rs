@@ -77,6 +77,17 @@ pub enum PolicyError {
         /// Description of the last failure.
         reason: String,
     },
+    /// A measurement schedule keeps asking for a measurement at the same time.
+    #[error(
+        "the measurement schedule asked for {requests} measurements at t = {time}; \
+         after a measurement, `Schedule::next` must return a later time or `None`"
+    )]
+    ScheduleStuck {
+        /// Time of the measurements.
+        time: f64,
+        /// Number of measurements at this time.
+        requests: usize,
+    },
     /// A failure described by the policy itself.
     #[error("{0}")]
     Failed(String),

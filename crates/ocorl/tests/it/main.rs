@@ -21,6 +21,7 @@ mod model_robust;
 mod plan;
 mod rate_limits;
 mod receding_horizon;
+mod schedule;
 mod sensitivity;
 mod shooting;
 mod simulate;
