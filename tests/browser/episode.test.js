@@ -86,8 +86,10 @@ test("with keys alone: to the slider by Tab, through the episodes by arrows", as
 
 test("a click in an episode plot selects the episode", async () => {
   const page = await lookAt(world, name);
-  await page.waitForSelector('[data-exhibit="cost"] canvas:not(.sample)');
-  const box = await page.locator('[data-exhibit="cost"] .u-over').first().boundingBox();
+  await plot(page, "cost");
+  const over = page.locator('[data-exhibit="cost"] .u-over').first();
+  await over.waitFor();
+  const box = await over.boundingBox();
   await page.mouse.move(box.x + 0.4 * box.width, box.y + 0.3 * box.height);
   await page.mouse.click(box.x + 0.4 * box.width, box.y + 0.3 * box.height);
   await until(

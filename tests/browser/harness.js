@@ -74,6 +74,9 @@ export async function serve(folder, port = 0) {
   return { child, ...said };
 }
 
+/** Milliseconds after which a wait has failed. A loaded machine needs seconds for what an idle one does at once. */
+const PATIENCE = 60000;
+
 /** Opens a page that records its errors in `page.trouble`, and requests to other hosts in `page.outside`. */
 export async function look(
   world,
@@ -86,7 +89,7 @@ export async function look(
     ...rest,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(10000);
+  page.setDefaultTimeout(PATIENCE);
   Object.assign(page, { trouble: [], outside: [] });
   await page.addInitScript(() => {
     window.__hit = 0;
@@ -160,7 +163,7 @@ export async function ink(page, exhibit, panel = 0) {
 }
 
 /** Waits until the result of `look_` satisfies `fits`. */
-export async function until(look_, fits, what, limit = 10000) {
+export async function until(look_, fits, what, limit = PATIENCE) {
   const begun = Date.now();
   let seen;
   do {
