@@ -31,6 +31,7 @@
 //! # Ok::<(), ocorl_expression::ExpressionError>(())
 //! ```
 
+mod constraints;
 mod cost;
 mod equations;
 mod lexer;
@@ -39,6 +40,7 @@ mod parser;
 mod scope;
 mod tape;
 
+pub use constraints::ExpressionConstraints;
 pub use cost::ExpressionCost;
 pub use equations::Equations;
 pub use operation::FUNCTIONS;
@@ -148,7 +150,7 @@ pub enum Cause {
     #[error("it is empty")]
     Empty,
     /// A token is not allowed at its position.
-    #[error("{found} stands where {expected} is expected")]
+    #[error("expected {expected}, found {found}")]
     Unexpected {
         /// The token found.
         found: String,
@@ -156,22 +158,22 @@ pub enum Cause {
         expected: &'static str,
     },
     /// A character that is not part of the language.
-    #[error("'{0}' means nothing in an expression")]
+    #[error("unexpected character '{0}'")]
     UnknownSign(char),
     /// A comparison where a number is expected.
-    #[error("'{0}' compares; only a condition compares")]
+    #[error("'{0}' is a comparison; only a condition may contain one")]
     ComparisonHere(&'static str),
     /// The operator `and` in a condition.
-    #[error("'and' cannot join comparisons; only 'or' can")]
+    #[error("'and' is not allowed in a condition; only 'or' is")]
     And,
     /// A malformed number, or one that is too large.
     #[error("'{0}' is not a finite number")]
     Number(String),
     /// The name is not defined.
-    #[error("nothing is called '{0}'")]
+    #[error("unknown name '{0}'")]
     UnknownName(String),
     /// The function is not defined.
-    #[error("no function is called '{0}'")]
+    #[error("unknown function '{0}'")]
     UnknownFunction(String),
     /// The name is defined, but not allowed in this expression.
     #[error("'{name}' cannot be used here: {why}")]
@@ -192,7 +194,7 @@ pub enum Cause {
         found: usize,
     },
     /// A circular definition.
-    #[error("'{0}' is defined by itself")]
+    #[error("the definition of '{0}' is recursive")]
     Circular(String),
 }
 
@@ -201,3 +203,8 @@ impl ExpressionError {
         ExpressionError { span, cause }
     }
 }
+
+/// The code of `README.md`, compiled and run by the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

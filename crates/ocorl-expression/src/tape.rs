@@ -69,6 +69,16 @@ impl Tape {
         self.steps.len()
     }
 
+    /// Whether output `j` depends on input `i`.
+    pub fn depends(&self, j: usize, i: usize) -> bool {
+        let mut reached = vec![false; self.slots];
+        reached[i] = true;
+        for step in &self.steps {
+            reached[step.out] = reached[step.a] || reached[step.b];
+        }
+        reached[self.outputs[j]]
+    }
+
     /// Value of the first output if it is constant.
     pub fn constant(&self) -> Option<f64> {
         let out = *self.outputs.first()?;

@@ -7,7 +7,7 @@ use ocorl::explore::Exploration;
 use ocorl::linalg::Points;
 use ocorl::measurements::Measurements;
 use ocorl::model::{GaussianProcess, Posterior, Query, Settings, StatisticalModel};
-use ocorl::plan::{self, ForwardPass, Guess, Ilqr, Problem, Transcription, uniform_grid};
+use ocorl::plan::{self, ForwardPass, Guess, Ilqr, PathConstraints, Problem, Transcription, uniform_grid};
 use ocorl::random::Stream;
 use ocorl::real::Real;
 use ocorl::simulate::{Experiment, Integrator, Law, Simulator};
@@ -114,6 +114,7 @@ fn solve_wide(count: usize) {
         times: &times,
         control_bounds: &free,
         state_bounds: None,
+        constraints: PathConstraints::default(),
         rate_limit: None,
         transcription: Transcription::single(Integrator::Rk4),
     };

@@ -9,7 +9,9 @@ use ocorl::explore::{Exploration, MeanModel, PlanningProblem};
 use ocorl::linalg::{Linearization, Points};
 use ocorl::measurements::Measurements;
 use ocorl::model::{GaussianProcess, Settings as ModelSettings, StatisticalModel};
-use ocorl::plan::{ForwardPass, Ilqr, Plan, Problem, Settings, Start, Transcription, best_of, uniform_grid};
+use ocorl::plan::{
+    ForwardPass, Ilqr, PathConstraints, Plan, Problem, Settings, Start, Transcription, best_of, uniform_grid,
+};
 use ocorl::random::Stream;
 use ocorl::simulate::{Integrator, Policy};
 use ocorl::system::{Benchmark, Dims, Dynamics, KnownSystem};
@@ -158,6 +160,7 @@ fn search(
         control_bounds: &imagined.bounds,
         rate_limit: None,
         state_bounds: Some(&b.task.state_bounds),
+        constraints: PathConstraints::default(),
         transcription,
     };
     let settings = Settings {

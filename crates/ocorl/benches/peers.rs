@@ -7,7 +7,7 @@
 //! `cargo bench -p ocorl --bench peers`, or `python3 studies/peers/compare.py` beside the peers.
 
 use cpu_time::ThreadTime;
-use ocorl::plan::{Guess, Ilqr, Problem, Settings, Transcription, uniform_grid};
+use ocorl::plan::{Guess, Ilqr, PathConstraints, Problem, Settings, Transcription, uniform_grid};
 use ocorl::simulate::{Experiment, Integrator, Law, Simulator};
 use ocorl::system::{Benchmark, Bounds, QuadraticCost};
 use std::io::Write;
@@ -58,6 +58,7 @@ fn plan(name: &str, control: &[f64]) -> String {
         control_bounds: &bounds,
         rate_limit: None,
         state_bounds: None,
+        constraints: PathConstraints::default(),
         transcription: Transcription::single(Integrator::Euler),
     };
     let (mut dynamics, guess) = (benchmark.dynamics(), control.repeat(100));

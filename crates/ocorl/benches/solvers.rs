@@ -4,11 +4,9 @@
 
 use divan::{Bencher, black_box};
 use ocorl::plan::{Guess, Ilqr, Plan, Problem, Settings, Start, Transcription, uniform_grid};
-use ocorl::simulate::{Experiment, Integrator, Law, Simulator};
+use ocorl::simulate::{Experiment, Integrator, Law, Simulator, Trajectory};
 use ocorl::system::{Benchmark, KnownSystem};
-use ocorl::track::{
-    FallbackSettings, Feedback, MpcSettings, MpcSolver, Reference, Segment, SolveRequest, Solver,
-};
+use ocorl::track::{FallbackSettings, Feedback, MpcSettings, MpcSolver, Reference, SolveRequest, Solver};
 
 const SYSTEMS: [&str; 5] = ["pendulum", "cart-pole", "furuta-pendulum", "quadrotor-2d", "quadrotor-3d"];
 
@@ -90,7 +88,7 @@ fn mpc_update(bencher: Bencher<'_, '_>, name: &str) {
     let reference = Reference::new(plan, b.dynamics().as_mut(), &b.task.angles);
     let settings = MpcSettings::new(b.dims(), b.paper().expect("a benchmark").tracking_horizon);
     let mut solver = MpcSolver::new(b.dynamics(), settings, b.task.control_bounds.clone());
-    let mut segment = Segment::default();
+    let mut segment = Trajectory::default();
     let applied = &b.task.safe_control;
     bencher.bench_local(|| {
         let request = SolveRequest { time: 0.0, state: black_box(&state), applied, previous: None };

@@ -11,12 +11,12 @@
 //! Global optimality is not guaranteed.
 
 use crate::plan::{
-    Guess, Ilqr, Plan, PlanError, Problem, Quadrature, RoughToFine, Settings, Start, Transcription, best_of,
-    better, uniform_grid,
+    Guess, Ilqr, Plan, PlanError, Problem, Quadrature, RoughToFine, SearchKind, Settings, Start,
+    Transcription, best_of, each_of, in_stages, plan_within_limits, race, uniform_grid,
 };
 use crate::random::Stream;
-use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, Tolerance};
-use crate::system::{HeldReference, KnownSystem, Quantity, SystemError, Text};
+use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, Tolerance, Trajectory};
+use crate::system::{Bounds, HeldReference, KnownSystem, Quantity, SystemError, Text};
 use crate::track::{FallbackSettings, Feedback, Hold, MpcSettings, Reference, mpc, rate_limited, replan};
 
 /// Minimum number of integration steps in a hold.
@@ -57,8 +57,12 @@ pub struct BaselineSettings {
     pub period: Option<f64>,
     /// Seed of the random starts.
     pub seed: u64,
-    /// Number of stages in which the horizon of the first searches grows; 1 uses the whole horizon.
+    /// Number of stages in which the horizon of the first searches grows; 1 uses the whole horizon. For a problem whose optimum was not
+    /// confirmed independently, other numbers of stages compete.
     pub stages: usize,
+    /// Search effort: how often the portfolio of searches is repeated with other random starts. With more than 1 it also runs for the
+    /// paper's problems.
+    pub effort: usize,
 }
 
 impl Default for BaselineSettings {
@@ -70,6 +74,7 @@ impl Default for BaselineSettings {
             period: None,
             seed: 0,
             stages: 1,
+            effort: 1,
         }
     }
 }
@@ -190,7 +195,9 @@ pub fn continuous(
 ) -> Result<Continuous, BaselineError> {
     check(benchmark, settings)?;
     let plan = fine_plan(benchmark, settings, seeds).map_err(|source| no_plan(benchmark, source))?;
-    let fallback = &FallbackSettings::of(&benchmark.task);
+    // A plan along a limit must be followed.
+    let state_bounds = loosened(&benchmark.task.state_bounds);
+    let fallback = &FallbackSettings { state_bounds, ..FallbackSettings::of(&benchmark.task) };
     let open_loop = run(benchmark, Box::new(Hold::new(&plan, fallback)))?;
     let reference = Reference::new(plan.clone(), benchmark.dynamics().as_mut(), &benchmark.task.angles);
     let policy: Box<dyn Policy + Send> = match settings.tracker {
@@ -210,59 +217,131 @@ pub fn continuous(
     Ok(Continuous { plan, open_loop, tracked })
 }
 
-/// Returns the best plan of several searches: each from several starts on a coarse grid, in stages, with its best refined on the fine grid.
+/// Returns the best plan on the fine grid.
 ///
-/// A local search finds a local optimum. The optima of the paper's systems were confirmed by collocation with another program
-/// (studies/ground_truth), and one search finds them. For any other system several kinds of searches compete.
+/// The optima of the paper's systems were confirmed by collocation with another program (studies/ground_truth), and one search finds them.
+/// For any other problem a portfolio of searches competes on a coarse grid; the best basins are refined, and the grid is doubled until the
+/// cost is stable.
 fn fine_plan(
-    benchmark: &KnownSystem,
-    settings: &BaselineSettings,
-    seeds: &[&Plan],
-) -> Result<Plan, PlanError> {
-    let confirmed = benchmark.published().is_some();
-    let own = Kind { stages: settings.stages, size: 0.1 };
-    let others = KINDS.iter().filter(|kind| !confirmed && **kind != own);
-    let mut best = fine_plan_of(own, benchmark, settings, seeds);
-    for kind in others {
-        best = better(best, fine_plan_of(*kind, benchmark, settings, seeds));
-    }
-    best
-}
-
-/// Parameters of a search: the number of stages in which the horizon grows, and the distance of random starts from the safe control.
-#[derive(Clone, Copy, PartialEq)]
-struct Kind {
-    stages: usize,
-    size: f64,
-}
-
-/// Searches that compete for a system whose optimum has not been confirmed independently.
-const KINDS: [Kind; 5] = [
-    Kind { stages: 1, size: 0.1 },
-    Kind { stages: 1, size: 1.0 },
-    Kind { stages: 3, size: 0.3 },
-    Kind { stages: 5, size: 0.1 },
-    Kind { stages: 8, size: 1.0 },
-];
-
-fn fine_plan_of(
-    kind: Kind,
     benchmark: &KnownSystem,
     settings: &BaselineSettings,
     seeds: &[&Plan],
 ) -> Result<Plan, PlanError> {
     let (task, safe) = (&benchmark.task, &benchmark.task.safe_control);
     let coarse = uniform_grid(task.horizon, settings.intervals.div_ceil(4).max(1));
-    let stream = Stream::root(settings.seed).child("baseline").child(&benchmark.name);
-    let starts = |count: usize| {
-        let seeds = seeds.iter().map(|plan| plan.resampled(&coarse[..=count]));
-        seeds.chain(Start::around(safe, kind.size, 3, count, &stream)).collect()
-    };
-    let limited = |max_iterations| Settings { max_iterations, ..Settings::default() };
-    let (rough, fine) = (limited(100), limited(500));
-    let search = RoughToFine { coarse: &coarse, rough, fine, stages: kind.stages, rest: safe };
     let times = uniform_grid(task.horizon, settings.intervals);
-    search.search(&|| benchmark.dynamics(), &Problem::of(task, &times), &starts)
+    let stream = Stream::root(settings.seed).child("baseline").child(&benchmark.name);
+    let resampled =
+        |count: usize| seeds.iter().map(|plan| plan.resampled(&coarse[..=count])).collect::<Vec<_>>();
+    let (rough, fine) = (iterations(100), iterations(500));
+    let (problem, make) = (Problem::of(task, &times), || benchmark.dynamics());
+    if benchmark.is_as_published() && settings.effort <= 1 {
+        let starts = |count: usize| [resampled(count), Start::around(safe, 0.1, 3, count, &stream)].concat();
+        let search =
+            RoughToFine { coarse: &coarse, rough, fine: fine.clone(), stages: settings.stages, rest: safe };
+        return within_limits(benchmark, problem, &fine, search.search(&make, &problem, &starts)?);
+    }
+    let kinds = kinds(settings);
+    let (unit, mut number) = (control_unit(&task.control_bounds, safe), 0);
+    // All kinds run: two that agree may both be in the same poor basin, and a known system is cheap to plan on.
+    let raced = race(&kinds, kinds.len(), None, &mut |kind| {
+        let stream = stream.child(kind.name).index(number);
+        number += 1;
+        let starts = |count: usize| {
+            let others = if kind.stages == 1 { resampled(count) } else { Vec::new() };
+            [others, Start::of_kind(kind, safe, &unit, count, &stream)].concat()
+        };
+        if kind.stages == 1 {
+            let starts = starts(coarse.len() - 1);
+            return each_of(&make, &Problem { times: &coarse, ..problem }, &rough, &starts);
+        }
+        vec![in_stages(&coarse, kind.stages, safe, &starts, &mut |times, starts| {
+            best_of(&make, &Problem { times, ..problem }, &rough, starts)
+        })]
+    })?;
+    let refine = |plan: &Plan, times: &[f64]| {
+        let problem = Problem::of(task, times);
+        let found = best_of(&make, &problem, &fine, &[plan.refined(times, 2)])?;
+        within_limits(benchmark, problem, &fine, found)
+    };
+    let plan =
+        raced.refined(REFINED * settings.effort.max(1), WORTH_REFINING, &mut |plan| refine(plan, &times))?;
+    Ok(with_stable_cost(plan, task.horizon, &refine))
+}
+
+/// Number of basins of the coarse grid that are refined, for each unit of effort.
+const REFINED: usize = 2;
+
+/// A plan on the coarse grid is refined if its cost is at most this factor above the cheapest there.
+const WORTH_REFINING: f64 = 1.05;
+
+/// Relative change of the cost on a grid with twice the intervals below which the cost counts as stable.
+const STABLE: f64 = 1e-4;
+
+/// Largest factor by which the number of intervals grows until the cost is stable.
+const FINER: usize = 4;
+
+/// Search on other node times that starts from a plan.
+type Refine<'a> = dyn Fn(&Plan, &[f64]) -> Result<Plan, PlanError> + 'a;
+
+/// Doubles the number of intervals until the cost is stable.
+fn with_stable_cost(mut plan: Plan, horizon: f64, refine: &Refine<'_>) -> Plan {
+    let most = FINER * plan.controls.len();
+    while 2 * plan.controls.len() <= most {
+        let Ok(finer) = refine(&plan, &uniform_grid(horizon, 2 * plan.controls.len())) else { break };
+        let change = (finer.cost - plan.cost).abs();
+        plan = Plan { attempts: plan.attempts, ..finer };
+        if change <= STABLE * plan.cost.abs() {
+            break;
+        }
+    }
+    plan
+}
+
+fn iterations(max_iterations: usize) -> Settings {
+    Settings { max_iterations, ..Settings::default() }
+}
+
+/// Kinds of searches that compete for a problem whose optimum was not confirmed independently, in order. Their sizes are fractions of
+/// half the range of each control.
+const KINDS: [SearchKind; 6] = [
+    SearchKind { name: "whole horizon", stages: 1, size: 0.1, random: 3 },
+    SearchKind { name: "5 stages", stages: 5, size: 0.1, random: 1 },
+    SearchKind { name: "whole horizon, wide", stages: 1, size: 0.7, random: 3 },
+    SearchKind { name: "3 stages", stages: 3, size: 0.3, random: 3 },
+    SearchKind { name: "8 stages", stages: 8, size: 0.5, random: 1 },
+    SearchKind { name: "12 stages", stages: 12, size: 0.3, random: 1 },
+];
+
+/// Returns the kinds of searches for the effort of `settings`: all kinds as often as the effort says, each time with other random starts.
+fn kinds(settings: &BaselineSettings) -> Vec<SearchKind> {
+    let own = SearchKind { name: "given stages", stages: settings.stages, size: 0.1, random: 3 };
+    let own = (settings.stages > 1).then_some(own);
+    own.into_iter().chain(std::iter::repeat_n(KINDS, settings.effort.max(1)).flatten()).collect()
+}
+
+/// Returns half the range of each control, or the size of the safe control where the range is infinite (at least 1).
+fn control_unit(bounds: &Bounds, safe: &[f64]) -> Vec<f64> {
+    let range = bounds.lower.iter().zip(&bounds.upper).map(|(lower, upper)| 0.5 * (upper - lower));
+    range.zip(safe).map(|(half, safe)| if half.is_finite() { half } else { safe.abs().max(1.0) }).collect()
+}
+
+/// Returns `plan` if it is within the limits of the states. Otherwise searches from it with the limits as constraints.
+fn within_limits(
+    benchmark: &KnownSystem,
+    problem: Problem<'_>,
+    settings: &Settings,
+    plan: Plan,
+) -> Result<Plan, PlanError> {
+    let limits = &benchmark.task.state_bounds;
+    if plan.states.iter().all(|x| limits.violated_by(x).is_none()) {
+        return Ok(plan);
+    }
+    let Plan { trajectory: Trajectory { controls, states, .. }, attempts, .. } = plan;
+    let start = Start { controls, states: Some(states) };
+    let problem = Problem { state_bounds: Some(limits), ..problem };
+    let found = plan_within_limits(benchmark.dynamics().as_mut(), &problem, settings, &start)?;
+    Ok(Plan { attempts, ..found })
 }
 
 /// Computes the zero-order hold exactly as the authors' program computes and reports it, with its `reference` settings for the system.
@@ -326,7 +405,7 @@ pub fn held(
     };
     let problem = Problem { transcription, ..Problem::of(task, &times) };
     let mut starts: Vec<Start> = seeds.iter().map(|plan| plan.resampled(&times)).collect();
-    if benchmark.published().is_none() {
+    if !benchmark.is_as_published() {
         // In open loop an unstable system leaves the plan, so the start includes the states of the plan.
         starts.extend(seeds.iter().map(|plan| plan.refined(&times, 2)));
     }
@@ -339,8 +418,11 @@ pub fn held(
             .map_err(|source| no_plan(benchmark, source))
     };
     let best = search(&starts, 60)?;
-    let states = benchmark.published().is_none().then(|| best.states.clone());
+    let states = (!benchmark.is_as_published()).then(|| best.states.clone());
     let plan = search(&[Start { controls: best.trajectory.controls, states }], 500)?;
+    let plan =
+        within_limits(benchmark, problem, &Settings { max_iterations: 500, ..Settings::default() }, plan)
+            .map_err(|source| no_plan(benchmark, source))?;
     let evaluate = |plan: &Plan| run(benchmark, Box::new(Hold::new(plan, &FallbackSettings::of(task))));
     let mut held = Held { cost: evaluate(&plan)?.cost(), plan };
     // A search may end above a known solution, so known holds compete as they are.
@@ -361,7 +443,8 @@ fn run(benchmark: &KnownSystem, policy: Box<dyn Policy + Send>) -> Result<Run, B
     };
     let task = &benchmark.task;
     let sample_times = &uniform_grid(task.horizon, SAMPLES);
-    let experiment = Experiment { sample_times, ..Experiment::of(task) };
+    let limits = &loosened(&task.state_bounds);
+    let experiment = Experiment { sample_times, state_bounds: Some(limits), ..Experiment::of(task) };
     let mut policy = rate_limited(policy, &FallbackSettings::of(task), None);
     let run = simulator.run(benchmark.dynamics().as_mut(), policy.as_mut(), &experiment);
     match run.outcome {
@@ -372,6 +455,17 @@ fn run(benchmark: &KnownSystem, policy: Box<dyn Policy + Send>) -> Result<Run, B
             outcome,
         }),
     }
+}
+
+/// Returns the limits, wider by a hundredth of their width. A plan along a limit is inside at its nodes; between them, and by the rounding of
+/// its integration, the trajectory may be outside by a little.
+fn loosened(limits: &Bounds) -> Bounds {
+    let mut out = limits.clone();
+    for (lower, upper) in out.lower.iter_mut().zip(&mut out.upper) {
+        let by = if (*upper - *lower).is_finite() { 0.01 * (*upper - *lower) } else { 0.01 };
+        (*lower, *upper) = (*lower - by, *upper + by);
+    }
+    out
 }
 
 fn holds(benchmark: &KnownSystem, settings: &BaselineSettings) -> usize {
@@ -396,6 +490,7 @@ fn check(benchmark: &KnownSystem, settings: &BaselineSettings) -> Result<(), Bas
     for (what, found) in [
         ("the number of intervals", settings.intervals),
         ("the number of holds", settings.holds.unwrap_or(1)),
+        ("the effort", settings.effort),
     ] {
         if found == 0 {
             return Err(BaselineError::Setting { what, least: "1".into(), found: "0".into() });

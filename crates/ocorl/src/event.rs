@@ -2,6 +2,7 @@
 //!
 //! The learner reports each step once, as one [`Event`], to an [`Observer`]. Observers cannot change results.
 
+use crate::diagnosis::{Finding, Verdict};
 use crate::model::{Note, TrainingReport};
 use crate::plan::Outcome as Search;
 use crate::simulate::Outcome;
@@ -44,6 +45,21 @@ pub enum Event<'a> {
         /// The time that the last of them reached.
         reached: f64,
     },
+    /// The tube of a plan was compared with the limits of the states and with the trust in the model.
+    Cautious {
+        /// Index of the episode.
+        episode: usize,
+        /// Index of the initial state.
+        start: usize,
+        /// Number of times that the plan was made again.
+        rounds: usize,
+        /// Largest spread of the plan under plausible functions, in ranges of the states.
+        spread: f64,
+        /// Largest spread that the trust allows.
+        trust: f64,
+        /// Largest distance by which the tube leaves the limits of the states; zero or less if it is inside.
+        outside: f64,
+    },
     /// No plan was found; a substitute is proposed.
     NotPlanned {
         /// Index of the episode.
@@ -84,6 +100,15 @@ pub enum Event<'a> {
         /// Reason for the rejection.
         reason: &'a str,
     },
+    /// There are more measurements than the model keeps: some were left out.
+    Thinned {
+        /// Index of the episode.
+        episode: usize,
+        /// Number of measurements that the model keeps.
+        kept: usize,
+        /// Number of measurements from which they were chosen.
+        of: usize,
+    },
     /// The model was updated with the measurements of an episode.
     Updated {
         /// Index of the episode.
@@ -97,6 +122,15 @@ pub enum Event<'a> {
         episode: usize,
         /// Reason for the failure.
         reason: &'a str,
+    },
+    /// The data contradict the model, or each other.
+    Diagnosed {
+        /// Index of the episode.
+        episode: usize,
+        /// The findings about the episode.
+        findings: &'a [Finding],
+        /// All rows that are not used for learning.
+        set_aside: &'a [Verdict],
     },
     /// Hyper-parameters were trained.
     Trained {

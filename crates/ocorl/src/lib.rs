@@ -17,6 +17,7 @@
 //! | [`select`] | choice of measurement times |
 //! | [`plant`] | plants on which rollouts are run |
 //! | [`states`] | learning from measured states alone |
+//! | [`diagnosis`] | bad rows, wrong columns and changes of the plant, judged by the evidence for a model of the data |
 //! | [`theory`] | quantities of the paper's analysis |
 //! | [`event`] | progress events for observers |
 //! | [`learn`] | the learning loop: propose an episode, observe its results |
@@ -32,6 +33,7 @@
 
 pub mod baseline;
 pub mod check;
+pub mod diagnosis;
 pub mod dual;
 pub mod event;
 pub mod explore;
@@ -50,3 +52,8 @@ pub mod states;
 pub mod system;
 pub mod theory;
 pub mod track;
+
+/// The code of `README.md`, compiled and run by the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -302,6 +302,20 @@ impl Measurements {
         part
     }
 
+    /// Copies the measurements with other standard deviations of the noise: `change` maps the row, the output and the present value.
+    pub fn with_noise(&self, change: impl Fn(usize, usize, f64) -> f64) -> Result<Self, MeasurementError> {
+        let mut copy = self.clone();
+        for i in 0..self.len() {
+            for (j, std) in copy.noise_std.at_mut(i).iter_mut().enumerate() {
+                *std = change(i, j, *std);
+                if !(*std >= 0.0 && std.is_finite()) {
+                    return Err(MeasurementError::Noise { index: i, entry: j, value: *std });
+                }
+            }
+        }
+        Ok(copy)
+    }
+
     /// True if deserialised data satisfy all conditions that [`push`](Self::push) checks.
     pub fn is_sound(&self) -> bool {
         let (n, nx) = (self.len(), self.dims.state);

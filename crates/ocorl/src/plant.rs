@@ -355,8 +355,18 @@ impl Measuring<'_> {
 
 impl Policy for Measuring<'_> {
     fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError> {
-        let until = self.policy.prepare(time, state)?;
-        Ok(until.min(self.ask(time, state)?))
+        match self.policy.prepare(time, state) {
+            Ok(until) => Ok(until.min(self.ask(time, state)?)),
+            Err(error) => {
+                // A state that the plan did not predict is the most informative one.
+                if matches!(error, PolicyError::LeftTube { .. } | PolicyError::LimitCrossed { .. }) {
+                    self.policy.control(time, state, &mut self.control);
+                    let (state, control) = (state.to_vec(), self.control.clone());
+                    self.moments.push(Moment { time, state, control });
+                }
+                Err(error)
+            }
+        }
     }
 
     fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {

@@ -27,7 +27,9 @@ pub use crate::measurements::Measurements;
 pub use crate::model::{
     Ensemble, GaussianProcess, Mean, ModelError, Physics, Posterior, Query, StatisticalModel,
 };
-pub use crate::plan::{Guess, Ilqr, Plan, PlanError, Problem, Start, Transcription, best_of, uniform_grid};
+pub use crate::plan::{
+    Guess, Ilqr, PathConstraints, Plan, PlanError, Problem, Start, Transcription, best_of, uniform_grid,
+};
 pub use crate::plant::{Plant, Reading, Rollout, RolloutResult, SimulatedPlant};
 pub use crate::random::{Rng, Stream};
 pub use crate::real::Real;
@@ -36,7 +38,7 @@ pub use crate::simulate::{
     Experiment, Integrator, Law, Outcome, Policy, PolicyError, Run, Simulator, Trajectory,
 };
 pub use crate::system::{
-    Benchmark, Bounds, Cost, Dynamics, ExactJacobian, KnownSystem, NumericJacobian, QuadraticCost, Quantity,
-    Task, VectorField,
+    Benchmark, Bounds, Constraint, Constraints, Cost, Dynamics, ExactJacobian, Extent, FunctionConstraints,
+    KnownSystem, NumericJacobian, QuadraticCost, Quantity, Task, VectorField,
 };
 pub use crate::track::Reference;

@@ -315,7 +315,7 @@ fn distance(
     beta: f64,
     slopes: &Lipschitz,
 ) -> Option<Distance> {
-    let reference = Reference::with_slopes(plan.plan.clone(), plan.slopes.clone(), &task.angles);
+    let reference = Reference::with_slopes(plan.plan.clone(), &task.angles);
     let (std, nx) = (&along.posterior.std.value, task.states.len());
     let norm = |i: usize| std.at(i).iter().map(|s| s * s).sum::<f64>().sqrt();
     let (mut planned, mut integrated) = (vec![0.0; nx], 0.0);

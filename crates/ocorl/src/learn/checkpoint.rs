@@ -2,8 +2,9 @@
 //!
 //! Task, settings and seed are not part of a checkpoint; the caller stores them. Hidden path estimates of measured states are left out.
 
-use super::Setback;
 use super::learner::{LearnError, Learner};
+use super::{Screening, Setback, Trust};
+use crate::linalg::Blocks;
 use crate::measurements::Measurements;
 use crate::model;
 use crate::plan::Plan;
@@ -26,6 +27,15 @@ pub struct Checkpoint {
     /// Early terminations for each initial state; empty if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setbacks: Vec<Option<Setback>>,
+    /// Quality of the data; absent if nothing is known about it.
+    #[serde(default)]
+    pub screening: Screening,
+    /// Trust in the predictions from each initial state; empty if no plan had a tube.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trust: Vec<Trust>,
+    /// Tube of the last plan from each initial state; empty if no plan has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tubes: Vec<Option<Blocks>>,
     /// Whether learning can continue from it. False for measured states, because the estimated trajectories between them are not stored.
     pub complete: bool,
 }
@@ -65,6 +75,13 @@ impl Learner {
             } else {
                 Vec::new()
             },
+            screening: self.screening.clone(),
+            trust: if self.trust.iter().any(|trust| *trust != Trust::default()) {
+                self.trust.clone()
+            } else {
+                Vec::new()
+            },
+            tubes: if self.tubes.iter().any(Option::is_some) { self.tubes.clone() } else { Vec::new() },
             complete: !self.states.has_records(),
         })
     }
@@ -74,6 +91,26 @@ impl Learner {
         self.last = self.plans(checkpoint.plans.clone())?;
         self.followed = Some(checkpoint.followed.clone());
         self.setbacks = self.all_setbacks(&checkpoint.setbacks);
+        self.restore_trust(&checkpoint.trust, &checkpoint.tubes)
+    }
+
+    /// Restores trust and tubes from their stored form, and checks them.
+    fn restore_trust(&mut self, trust: &[Trust], tubes: &[Option<Blocks>]) -> Result<(), LearnError> {
+        let nx = self.task().states.len();
+        for (start, trust) in self.trust.iter_mut().zip(trust) {
+            *start = *trust;
+        }
+        self.tubes.fill(None);
+        for (start, tube) in tubes.iter().enumerate().take(self.starts.len()) {
+            let nodes = self.last[start].as_ref().map_or(0, |plan| plan.times.len());
+            let sound = |tube: &Blocks| {
+                tube.size() == nx && tube.len() == nodes && tube.iter().flatten().all(|r| *r >= 0.0)
+            };
+            if !tube.iter().all(sound) {
+                return Err(LearnError::Checkpoint("one of its tubes does not fit its plan"));
+            }
+            self.tubes[start].clone_from(tube);
+        }
         Ok(())
     }
 
@@ -97,8 +134,19 @@ impl Learner {
 
     /// Restores the learner that made a proposal. `self` must be new, with the same task, settings and stream.
     pub fn restore(&mut self, checkpoint: Checkpoint) -> Result<(), LearnError> {
-        let Checkpoint { episode, data, model, plans, followed, setbacks, complete: _ } = checkpoint;
-        if !data.is_sound() || data.dims() != self.data.dims() {
+        let Checkpoint {
+            episode,
+            data,
+            model,
+            plans,
+            followed,
+            setbacks,
+            screening,
+            trust,
+            tubes,
+            complete: _,
+        } = checkpoint;
+        if !data.is_sound() || data.dims() != self.data.dims() || !screening.is_sound(data.dims()) {
             return Err(LearnError::Checkpoint(
                 "its data do not have the dimensions of this system, or are damaged",
             ));
@@ -112,10 +160,12 @@ impl Learner {
         if let Some(stored) = &model {
             let mut again = self.model.fork();
             again.restore(&data, stored)?;
-            self.model = again.into();
+            self.set_model(again);
         }
         (self.episode, self.data, self.last, self.followed) = (episode, data, last, Some(followed));
         self.setbacks = self.all_setbacks(&setbacks);
+        self.screening = screening;
+        self.restore_trust(&trust, &tubes)?;
         self.fresh = true;
         Ok(())
     }

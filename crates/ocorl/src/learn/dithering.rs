@@ -15,7 +15,7 @@ use super::settings::{DitherSettings, Settings, Time};
 use crate::explore::{AugmentedCost, Exploration, MeanModel};
 use crate::linalg::{Blocks, Cholesky};
 use crate::model::StatisticalModel;
-use crate::plan::{Ilqr, Plan, Problem, Start, Transcription};
+use crate::plan::{Ilqr, PathConstraints, Plan, Problem, Start, Transcription};
 use crate::random::Stream;
 use crate::simulate::{Integrator, Policy};
 use crate::system::Task;
@@ -92,6 +92,7 @@ impl Dithering<'_> {
             control_bounds: &self.task.control_bounds,
             rate_limit: None,
             state_bounds: None,
+            constraints: PathConstraints::default(),
             transcription,
         };
         let start = Start { controls: plan.controls.clone(), states: Some(plan.states.clone()) };

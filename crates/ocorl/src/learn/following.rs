@@ -1,13 +1,14 @@
 //! Creation of the policy that follows a plan, according to the settings.
 
-use super::settings::{TrackSettings, TrackerName};
+use super::settings::{PlanSettings, Settings, TrackSettings, TrackerName};
 use crate::explore::MeanModel;
+use crate::linalg::Blocks;
 use crate::model::StatisticalModel;
-use crate::plan::Transcription;
+use crate::plan::{Transcription, held_grid};
 use crate::simulate::Policy;
 use crate::system::Task;
 use crate::track::{
-    FallbackSettings, Feedback, MpcSettings, MpcSolver, Receding, Reference, ReplanSolver, Solver, mpc,
+    FallbackSettings, Feedback, MpcSettings, MpcSolver, Receding, Reference, ReplanSolver, Solver, held, mpc,
     rate_limited, replan,
 };
 use std::sync::Arc;
@@ -15,49 +16,64 @@ use std::sync::Arc;
 /// Creates the policy that follows `reference` on the mean of `model`.
 pub(super) fn policy(
     task: &Task,
-    track: &TrackSettings,
+    settings: &Settings,
     model: &Arc<dyn StatisticalModel>,
     reference: Reference,
+    tube: Option<Blocks>,
 ) -> Box<dyn Policy + Send> {
-    let fallback = &FallbackSettings::of(task);
+    let (fallback, track, plan) = (&FallbackSettings::of(task), &settings.track, &settings.plan);
     let dynamics = Box::new(MeanModel::new(model.clone()));
-    match track.policy {
+    let transcription = transcription(plan, track, reference.times.len() - 1);
+    let policy = match track.policy {
+        TrackerName::Feedback if plan.hold > 0.0 => Box::new(Feedback::new(reference, fallback)),
         TrackerName::Feedback => rate_limited(Box::new(Feedback::new(reference, fallback)), fallback, None),
-        TrackerName::Mpc => between(mpc(reference, dynamics, mpc_settings(task, track), fallback), track),
-        TrackerName::Replan => {
-            let (cost, transcription) = (task.cost.clone(), Transcription::single(track.integrator.into()));
-            between(replan(reference, dynamics, cost, transcription, track.period, fallback), track)
+        TrackerName::Mpc => {
+            let mpc = mpc(reference, dynamics, mpc_settings(task, track, transcription), fallback);
+            between(mpc.with_tube(tube), track)
         }
-    }
+        TrackerName::Replan => {
+            let cost = task.cost.clone();
+            let replan = replan(reference, dynamics, cost, transcription, track.period, fallback);
+            between(replan.with_tube(tube), track)
+        }
+    };
+    if plan.hold > 0.0 { held(policy, fallback, plan.hold) } else { policy }
+}
+
+/// Returns the transcription of the tracker: its own method, with the integration steps of a plan that has this number of intervals.
+fn transcription(plan: &PlanSettings, track: &TrackSettings, intervals: usize) -> Transcription {
+    PlanSettings { integrator: track.integrator, ..plan.clone() }.transcription(intervals)
 }
 
 /// Creates the optimiser that the policy solves at each period, alone, for a real-time controller. `None` if the policy solves none.
 pub(super) fn solver(
     task: &Task,
+    plan: &PlanSettings,
     track: &TrackSettings,
     model: &Arc<dyn StatisticalModel>,
 ) -> Option<Box<dyn Solver>> {
+    let intervals = held_grid(task.horizon, plan.hold, plan.intervals).len() - 1;
+    let transcription = transcription(plan, track, intervals);
     let (dynamics, bounds) = (Box::new(MeanModel::new(model.clone())), task.control_bounds.clone());
     let limit = task.rate_limit.clone();
     match track.policy {
         TrackerName::Feedback => None,
         TrackerName::Mpc => {
-            let solver = MpcSolver::new(dynamics, mpc_settings(task, track), bounds);
-            Some(Box::new(solver.with_rate_limit(limit)))
+            let solver = MpcSolver::new(dynamics, mpc_settings(task, track, transcription), bounds);
+            Some(Box::new(solver.with_rate_limit(limit).with_state_bounds(&task.state_bounds)))
         }
         TrackerName::Replan => {
-            let transcription = Transcription::single(track.integrator.into());
             let solver = ReplanSolver::new(dynamics, task.cost.clone(), transcription, bounds);
-            Some(Box::new(solver.with_rate_limit(limit)))
+            Some(Box::new(solver.with_rate_limit(limit).with_state_bounds(&task.state_bounds)))
         }
     }
 }
 
-fn mpc_settings(task: &Task, track: &TrackSettings) -> MpcSettings {
+fn mpc_settings(task: &Task, track: &TrackSettings, transcription: Transcription) -> MpcSettings {
     let mut settings = MpcSettings::new(task.dims(), track.horizon);
     settings.period = track.period;
     settings.nodes = (track.nodes > 0).then_some(track.nodes);
-    settings.transcription = Transcription::single(track.integrator.into());
+    settings.transcription = transcription;
     settings.ilqr.max_iterations = track.max_iterations;
     settings
 }

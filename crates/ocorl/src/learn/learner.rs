@@ -6,22 +6,24 @@ use super::checkpoint::PlanSource;
 use super::discrete::{self, Holds};
 use super::dithering::Dithering;
 use super::planning::{Grid, Planned, Planning};
-use super::settings::{NEEDS_WEIGHTS, Settings, SettingsError, Time, TrackSettings};
+use super::screening::{self, Diagnosis, Received, Refined, Screening, TrustedRow, Unexplained};
+use super::settings::{Caution, NEEDS_WEIGHTS, Settings, SettingsError, Time, TrackSettings};
 use super::timing::Timing;
-use super::{FirstControl, Setback, following, setback};
+use super::tube::{self, Trust, Tube};
+use super::{FirstControl, Setback, following, setback, thinning};
 use crate::event::{Event, Observer};
 use crate::explore::{Exploration, Explore, PlanningProblem};
 use crate::linalg::Blocks;
 use crate::measurements::Measurements;
 use crate::model::{Mean, ModelError, StatisticalModel};
-use crate::plan::Plan;
-use crate::plant::{MeasurementKind, Rollout, RolloutResult};
+use crate::plan::{Plan, uniform_grid};
+use crate::plant::{MeasurementKind, Reading, Rollout, RolloutResult};
 use crate::random::Stream;
-use crate::select::{Schedule, Times, interior};
-use crate::simulate::{Law, Policy};
+use crate::select::{Schedule, Steps, Times, interior};
+use crate::simulate::{Law, Outcome, Policy, Trajectory};
 use crate::states::StateDataset;
 use crate::system::{Task, TaskError};
-use crate::track::{FallbackSettings, Reference, Solver, rate_limited};
+use crate::track::{FallbackSettings, Receding, Reference, Solver, held, rate_limited};
 use std::sync::Arc;
 
 /// Reason for which a learner cannot be created or restored.
@@ -55,16 +57,16 @@ pub struct Proposal {
 /// Plan of a rollout, with its predicted cost and measurement times.
 #[derive(Clone, Debug)]
 pub struct PlannedRollout {
-    /// Planned states x̃ and controls ũ with gains, without hallucinated controls.
+    /// Planned states x̃ and controls ũ with gains and slopes dx̃/dt, without hallucinated controls.
     pub plan: Plan,
     /// Cost of the plan on the planning problem for which it was made.
     pub planned_cost: f64,
     /// Cost of the best plan on the mean model; `None` if no plan was found and the previous one is followed again.
     pub mean_cost: Option<f64>,
-    /// Derivatives dx̃/dt at the start and at the end of each interval of the plan.
-    pub slopes: Blocks,
     /// Measurement times as far as they are known in advance.
     pub measurement_times: Vec<f64>,
+    /// Largest deviation of each state from the plan at each node, beyond which the run is stopped; `None` without caution.
+    pub tube: Option<Blocks>,
 }
 
 impl Proposal {
@@ -110,6 +112,8 @@ pub struct Learner {
     stream: Stream,
     pub(super) starts: Vec<Vec<f64>>,
     pub(super) model: Arc<dyn StatisticalModel>,
+    /// The model with cheaper predictions, for planning, measurement times and tracking.
+    planning_model: Arc<dyn StatisticalModel>,
     pub(super) data: Measurements,
     pub(super) states: StateDataset,
     pub(super) episode: usize,
@@ -119,6 +123,14 @@ pub struct Learner {
     pub(super) followed: Option<Vec<PlanSource>>,
     /// Early terminations for each initial state.
     pub(super) setbacks: Vec<Option<Setback>>,
+    /// Quality of the data.
+    pub(super) screening: Screening,
+    /// Rows that the user wants to be used.
+    trusted: Vec<TrustedRow>,
+    /// Trust in the predictions from each initial state.
+    pub(super) trust: Vec<Trust>,
+    /// Tube of the last plan from each initial state: the deviations at which the run is stopped.
+    pub(super) tubes: Vec<Option<Blocks>>,
     /// Whether the model is unchanged since its last training.
     pub(super) fresh: bool,
     explore: Arc<dyn Explore>,
@@ -149,6 +161,9 @@ impl Learner {
         stream: Stream,
         prior: Mean,
     ) -> Result<Self, LearnError> {
+        // Before the model is built, whose own errors do not name the setting.
+        task.validate()?;
+        settings.validate(&task)?;
         let dims = settings.model_dims(&task);
         let mean = if settings.time == Time::Continuous { prior } else { Mean::Zero };
         let model = settings.model.model(dims, &task.angles, mean)?;
@@ -194,21 +209,28 @@ impl Learner {
             task.noise_std = settings.derivative_noise(&task);
         }
         let (last, setbacks) = (vec![None; starts.len()], vec![None; starts.len()]);
+        let (trust, tubes) = (vec![Trust::default(); starts.len()], vec![None; starts.len()]);
         let (data, explore) = (Measurements::new(settings.model_dims(&task)), parts.explore(&settings));
         let states = StateDataset::new(&task, settings.states.clone());
+        let model: Arc<dyn StatisticalModel> = model.into();
         Ok(Learner {
             task,
             settings,
             first,
             stream,
             starts,
-            model: model.into(),
+            planning_model: model.clone(),
+            model,
             data,
             states,
             episode: 0,
             last,
             followed: None,
             setbacks,
+            screening: Screening::default(),
+            trusted: Vec::new(),
+            trust,
+            tubes,
             fresh: true,
             explore,
             parts,
@@ -235,9 +257,31 @@ impl Learner {
         &self.model
     }
 
+    pub(super) fn set_model(&mut self, model: Box<dyn StatisticalModel>) {
+        self.model = model.into();
+        self.planning_model = self.model.compressed().map_or_else(|| self.model.clone(), Into::into);
+    }
+
     /// Returns all measurements from which the model has learned, with the dimensions of the model.
     pub fn data(&self) -> &Measurements {
         &self.data
+    }
+
+    /// Returns what is wrong with the data, after the last episode.
+    pub fn diagnosis(&self) -> &Diagnosis {
+        &self.screening.diagnosis
+    }
+
+    /// Declares rows, given by episode, initial state and time, that are learned from whatever the model says about them. Replaces an
+    /// earlier declaration; call it before the episodes are observed.
+    pub fn trust(&mut self, rows: Vec<TrustedRow>) {
+        self.trusted = rows;
+    }
+
+    /// Whether data are screened: derivatives in continuous time, with settings and a model that permit it.
+    fn screens(&self) -> bool {
+        let continuous = self.settings.time == Time::Continuous;
+        self.settings.model.robust && continuous && self.model.as_gaussian_process().is_some()
     }
 
     /// Proposes the next episode: a policy and a schedule for each initial state.
@@ -288,13 +332,14 @@ impl Learner {
             scale *= self.stream.child("excitation").index(self.episode).index(start).rng().uniform(0.5, 1.5);
         }
         let (first, safe) = (self.first.clone(), self.task.safe_control.clone());
-        let bounds = self.task.control_bounds.clone();
+        let (task, brake) = (self.task.clone(), self.settings.brake(&self.task));
         let law = Law(move |t: f64, x: &[f64], u: &mut [f64]| {
             first(t, x, u);
+            let scale = if brake.is_some() { scale * tube::growth(&task, t) } else { scale };
             for (u, safe) in u.iter_mut().zip(&safe) {
                 *u = safe + scale * (*u - safe);
             }
-            bounds.clamp(u);
+            task.control_bounds.clamp(u);
         });
         if let Some(holds) = self.holds() {
             let (policy, schedule) = holds.sample(&self.task, law);
@@ -307,8 +352,41 @@ impl Learner {
             let parts = self.settings.measurements + 1;
             times = (0..parts).map(|i| self.task.horizon * i as f64 / parts as f64).collect();
         }
-        let policy = rate_limited(Box::new(law), &FallbackSettings::of(&self.task), None);
+        if let Some(steps) = Steps::new(self.task.horizon, self.settings.select.spacing) {
+            times = steps.snap(&times);
+        }
+        let fallback = FallbackSettings::of(&self.task);
+        let policy: Box<dyn Policy + Send> = if brake.is_some() {
+            let table = self.excitation_table(start, law.0);
+            let period =
+                self.task.rate_limit.as_ref().map_or(self.settings.track.period, |limit| limit.period);
+            Box::new(Receding::without_solver(table, period, &fallback).with_brake(brake))
+        } else if self.settings.plan.hold > 0.0 {
+            held(Box::new(law), &fallback, self.settings.plan.hold)
+        } else {
+            rate_limited(Box::new(law), &fallback, None)
+        };
         self.rollout(start, policy, Box::new(Times::new(times)))
+    }
+
+    /// Returns an excitation as a table, as `plan.json` contains it: the control in the middle of each interval at the initial state.
+    fn excitation_table(&self, start: usize, mut law: impl FnMut(f64, &[f64], &mut [f64])) -> Reference {
+        let (times, x0) =
+            (uniform_grid(self.task.horizon, self.settings.plan.intervals), &self.starts[start]);
+        let (intervals, nu) = (times.len() - 1, self.task.controls.len());
+        let mut controls = Blocks::zeros(nu, intervals);
+        for (k, t) in times.windows(2).enumerate() {
+            law(0.5 * (t[0] + t[1]), x0, controls.at_mut(k));
+        }
+        let plan = Trajectory {
+            states: Blocks::from_vec(x0.repeat(intervals + 1), x0.len()),
+            gains: Blocks::zeros(nu * x0.len(), intervals),
+            slopes: Blocks::zeros(2 * x0.len(), intervals),
+            costs: Vec::new(),
+            controls,
+            times,
+        };
+        Reference::with_slopes(Plan::given(plan, 0.0), &self.task.angles)
     }
 
     fn rollout(&self, start: usize, policy: Box<dyn Policy + Send>, schedule: Box<dyn Schedule>) -> Rollout {
@@ -324,7 +402,8 @@ impl Learner {
 
     /// Returns the model as a function of (x, u), as used to plan the next episode.
     fn view(&self) -> Arc<dyn StatisticalModel> {
-        self.holds().map_or_else(|| self.model.clone(), |holds| holds.view(&self.model))
+        let model = &self.planning_model;
+        self.holds().map_or_else(|| model.clone(), |holds| holds.view(model))
     }
 
     /// Returns the planning problem of the next episode from an initial state: that of the settings, or after an early termination one that
@@ -355,6 +434,8 @@ impl Learner {
             settings,
             grid: self.holds().map_or_else(|| Grid::continuous(&self.task, settings), |holds| holds.grid()),
             control_size: &self.control_size(&task),
+            start,
+            limit_margin: setback::limit_margin(self.setbacks[start]),
             stream: stream.child("starts").index(start),
         };
         let last = self.last[start].as_ref();
@@ -369,9 +450,20 @@ impl Learner {
             }
         }
         self.setbacks[start] = set_back;
+        self.tubes[start] = None;
         let exploration = self.planning_problem(&model, start);
-        match planning.solve(on_the_mean, &exploration, &mean, last) {
+        let planned = planning.solve(on_the_mean, &exploration, &mean, last);
+        let cautious = self.settings.caution == Caution::On && self.settings.time == Time::Continuous;
+        let (planned, tube) = match planned {
+            Ok(planned) if cautious => {
+                let (planned, tube) = self.within_tube(&planning, planned, &exploration, &mean, observer);
+                (Ok(planned), Some(tube.stop()))
+            }
+            other => (other, None),
+        };
+        match planned {
             Ok(Planned { plan, mean_cost, iterations }) => {
+                self.tubes[start] = tube;
                 let (planned_cost, outcome) = (plan.cost, plan.outcome);
                 observer.observe(&Event::Planned {
                     episode,
@@ -395,6 +487,57 @@ impl Learner {
         }
     }
 
+    /// Makes a plan again until its tube stays within the limits and its spread within the trust, or the rounds are used up. Of several
+    /// plans that do not, it returns the one whose tube leaves them least.
+    fn within_tube(
+        &self,
+        planning: &Planning<'_>,
+        planned: Planned,
+        exploration: &PlanningProblem,
+        mean: &PlanningProblem,
+        observer: &mut dyn Observer,
+    ) -> (Planned, Tube) {
+        let (start, model, task) = (planning.start, self.view(), planning.task);
+        let stream = self.stream.child("tube").index(self.episode).index(start);
+        let trust = self.trust[start].spread;
+        let judge = |planned: Planned, problem: &PlanningProblem| {
+            let full = Reference::new(planned.plan.clone(), problem.dynamics().as_mut(), &task.angles);
+            let reference = full.with_controls(task.controls.len());
+            let tube = Tube::of(&reference, model.as_ref(), task, &self.data, stream);
+            let excess = tube.excess(&planned.plan, &self.task.state_bounds);
+            let outside = excess.iter().zip(&tube.range).map(|(e, range)| e / range).fold(0.0, f64::max);
+            (planned, outside + (tube.largest() - trust).max(0.0), excess, tube)
+        };
+        let mut best = judge(planned, exploration);
+        let (mut rounds, mut margin) = (0, vec![0.0; task.states.len()]);
+        while best.1 > 0.0 && rounds < tube::ROUNDS {
+            rounds += 1;
+            for (margin, excess) in margin.iter_mut().zip(&best.2) {
+                *margin += excess.max(0.0);
+            }
+            let near = best.3.largest() > trust;
+            let problem = if near {
+                let failures = Setback { failures: rounds, reached: 0.0, weight: 0.0 };
+                let weight = failures.penalty_weight(model.as_ref(), task, &best.0.plan);
+                PlanningProblem::near_data(&model, task, weight)
+            } else {
+                exploration.clone()
+            };
+            let state_bounds = tube::tightened(&task.state_bounds, &margin, planning.initial_state);
+            let tight = Task { state_bounds, ..task.clone() };
+            let again = Planning { task: &tight, ..planning.clone() };
+            let Ok(planned) = again.solve(false, &problem, mean, Some(&best.0.plan)) else { break };
+            let next = judge(planned, &problem);
+            if next.1 < best.1 {
+                best = next;
+            }
+        }
+        let (episode, spread) = (self.episode, best.3.largest());
+        let outside = best.2.iter().copied().fold(0.0, f64::max);
+        observer.observe(&Event::Cautious { episode, start, rounds, spread, trust, outside });
+        (best.0, best.3)
+    }
+
     /// Creates the optimiser that the policy solves at each period, with at most `max_iterations` iterations, for a real-time controller.
     /// `None` if the policy solves none, or before the first training.
     pub fn solver(&self, max_iterations: usize) -> Option<Box<dyn Solver>> {
@@ -402,7 +545,11 @@ impl Learner {
         let known = !self.data.is_empty() && built_in;
         let max_iterations = max_iterations.clamp(1, self.settings.track.max_iterations);
         let track = TrackSettings { max_iterations, ..self.settings.track.clone() };
-        if known { following::solver(&self.task, &track, &self.model) } else { None }
+        if known {
+            following::solver(&self.task, &self.settings.plan, &track, &self.planning_model)
+        } else {
+            None
+        }
     }
 
     /// Returns the root mean square of each measured control minus the safe control.
@@ -418,10 +565,16 @@ impl Learner {
 
     /// Creates the rollout from initial state number `start` that follows `plan`.
     fn follow(&self, start: usize, plan: Plan, mean_cost: Option<f64>) -> (Rollout, Option<PlannedRollout>) {
-        let exploration = &self.planning_problem(&self.view(), start);
         let (planned_cost, controls) = (plan.cost, self.task.controls.len());
+        let mut exploration = self.planning_problem(&self.view(), start);
+        if plan.controls.size() < exploration.bounds.dim() {
+            // Caution made the plan near the data.
+            exploration = PlanningProblem::near_data(&self.view(), &self.planned_task(), 0.0);
+        }
+        let exploration = &exploration;
         let full = Reference::new(plan, exploration.dynamics().as_mut(), &self.task.angles);
         let reference = full.clone().with_controls(controls);
+        let tube = self.tubes[start].clone();
         let (policy, schedule) = match self.settings.time {
             Time::Discrete => discrete::follow(&self.task, reference.clone()),
             Time::Continuous => {
@@ -436,15 +589,19 @@ impl Learner {
                 };
                 let policy = || match &self.parts.policy {
                     Some(make) => make(&context),
-                    None => {
-                        following::policy(&self.task, &self.settings.track, &self.model, reference.clone())
-                    }
+                    None => following::policy(
+                        &self.task,
+                        &self.settings,
+                        &self.planning_model,
+                        reference.clone(),
+                        tube.clone(),
+                    ),
                 };
                 let timing = Timing {
                     task: &self.task,
                     settings: &self.settings,
                     episode: self.episode,
-                    model: &self.model,
+                    model: &self.planning_model,
                     data: &self.data,
                     initial_state: &self.starts[start],
                     set_back: self.setbacks[start],
@@ -466,11 +623,11 @@ impl Learner {
         }
         .apply(policy, &reference.plan);
         let intention = PlannedRollout {
-            slopes: reference.slopes().clone(),
             plan: reference.plan,
             planned_cost,
             mean_cost,
             measurement_times: schedule.known().to_vec(),
+            tube,
         };
         (self.rollout(start, policy, schedule), Some(intention))
     }
@@ -483,8 +640,16 @@ impl Learner {
 
     fn observe_to(&mut self, executed: &[RolloutResult], observer: &mut dyn Observer) {
         let episode = self.episode;
+        let screens = self.screens();
+        let commanded: Vec<Vec<Vec<f64>>> = if screens {
+            executed.iter().enumerate().map(|(s, r)| self.commanded(s, r)).collect()
+        } else {
+            Vec::new()
+        };
         self.episode += 1;
+        self.screening.begin();
         let mut new = Measurements::new(self.data.dims());
+        let mut found = Found::default();
         for (start, rollout) in executed.iter().enumerate() {
             let measurement_times: Vec<f64> = rollout.readings.iter().map(|r| r.time).collect();
             let (cost, outcome) = (rollout.cost, &rollout.outcome);
@@ -496,31 +661,94 @@ impl Learner {
                 measurement_times: &measurement_times,
                 synchronizations: &rollout.synchronizations,
             });
-            self.setbacks[start] = Setback::after(self.setbacks[start], rollout, self.task.horizon);
-            for (r, derivative) in rollout.readings.iter().filter_map(|r| Some((r, r.derivative.as_ref()?))) {
-                if let Err(error) = new.push(r.time, &r.state, &r.inputs(), derivative, &self.task.noise_std)
-                {
-                    observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });
+            let before = self.setbacks[start];
+            self.setbacks[start] = Setback::after(before, rollout, self.task.horizon);
+            if self.tubes[start].is_some() && !matches!(rollout.outcome, Outcome::Cancelled { .. }) {
+                self.trust[start] = self.trust[start].after(self.setbacks[start].is_none());
+            }
+            let refused = |observer: &mut dyn Observer, error: &dyn std::fmt::Display| {
+                observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });
+            };
+            let noise_std = self.screening.noise_std(&self.task.noise_std);
+            let mut readings: Vec<Reading> =
+                rollout.readings.iter().filter(|r| r.derivative.is_some()).cloned().collect();
+            if screens && !readings.is_empty() {
+                let commanded = commanded[start].clone();
+                let trusted = self.trusted.as_slice();
+                let received =
+                    Received { episode, start, readings, commanded, noise_std: &noise_std, trusted };
+                let model = (!self.data.is_empty()).then_some(self.model.as_ref());
+                let stream = self.stream.child("examine").index(episode).index(start);
+                match self.screening.examine(model, received, &self.data, stream) {
+                    Ok(examined) => {
+                        readings = examined.readings;
+                        found.gain = found.gain.or(examined.gain);
+                        found.unexplained = found.unexplained.or(examined.unexplained);
+                    }
+                    Err(error) => {
+                        refused(observer, &error);
+                        continue;
+                    }
                 }
             }
+            let before = new.len();
+            for r in &readings {
+                let derivative = r.derivative.as_deref().unwrap_or_default();
+                if let Err(error) = new.push(r.time, &r.state, &r.inputs(), derivative, &noise_std) {
+                    refused(observer, &error);
+                }
+            }
+            found.rows.push((start, new.len() - before));
             let estimated = self.states.take(&self.starts[start], rollout);
             // In discrete time the empty estimate has other dimensions than the data.
             let append = |estimated: Measurements| {
                 if estimated.is_empty() { Ok(()) } else { new.append(&estimated) }
             };
             if let Err(error) = estimated.and_then(append) {
-                observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });
+                refused(observer, &error);
             }
         }
         if new.is_empty() && !self.states.has_new_records() {
+            self.diagnosed(episode, observer);
             let reason = "nothing was measured";
             observer.observe(&Event::NotUpdated { episode, reason });
             return;
         }
         let stream = self.stream.child("train").index(episode);
-        if let Err(error) = self.learn(&new, episode, stream, observer) {
+        if let Err(error) = self.learn(&new, episode, &found, stream, observer) {
             observer.observe(&Event::NotUpdated { episode, reason: &error.to_string() });
         }
+        self.diagnosed(episode, observer);
+    }
+
+    /// Reports the diagnosis of an episode, if something is wrong.
+    fn diagnosed(&self, episode: usize, observer: &mut dyn Observer) {
+        let Diagnosis { findings, set_aside, .. } = &self.screening.diagnosis;
+        if !findings.is_empty() {
+            observer.observe(&Event::Diagnosed { episode, findings, set_aside });
+        }
+    }
+
+    /// The controls that the last proposal commanded at the times and states of the readings with a derivative; empty if they are not
+    /// known.
+    fn commanded(&self, start: usize, rollout: &RolloutResult) -> Vec<Vec<f64>> {
+        let readings = rollout.readings.iter().filter(|r| r.derivative.is_some());
+        let source = self.followed.as_deref().and_then(|f| f.get(start)).unwrap_or(&PlanSource::Excitation);
+        let count = self.task.controls.len();
+        if let (PlanSource::Plan { .. }, Some(plan)) = (source, &self.last[start]) {
+            let planned = |r: &Reading| {
+                let mut control = vec![0.0; count];
+                screening::planned_control(plan, &self.task, r, &mut control);
+                control
+            };
+            return readings.map(planned).collect();
+        }
+        let mut policy = self.excite(start).policy;
+        let excited = |r: &Reading| {
+            let mut control = vec![0.0; count];
+            policy.requested(r.time, &r.state, &mut control).ok().map(|()| control)
+        };
+        readings.map(excited).collect::<Option<Vec<_>>>().unwrap_or_default()
     }
 
     /// Learns from measurements of other origin, such as old logs; `number` counts these imports and selects the random stream.
@@ -532,15 +760,43 @@ impl Learner {
     ) -> Result<(), ModelError> {
         let stream = self.stream.child("import").index(number);
         self.with_observers(observer, |learner, observer| {
-            learner.learn(new, learner.episode, stream, observer)
+            let found = Found { imported: true, ..Found::default() };
+            learner.learn(new, learner.episode, &found, stream, observer)
         })
     }
 
-    /// Conditions the model on `new` and trains it.
+    /// Adds `new` to the data and to `model`. A Gaussian process keeps at most as many data as its limit.
+    fn take(
+        &mut self,
+        model: &mut dyn StatisticalModel,
+        new: &Measurements,
+        episode: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<(), ModelError> {
+        let (known, limit) = (self.data.len(), self.settings.model.data_limit());
+        let of = known + new.len();
+        if of <= limit {
+            model.update(new)?;
+            self.data.append(new)?;
+            return Ok(());
+        }
+        let mut all = self.data.clone();
+        all.append(new)?;
+        let kept = thinning::kept(&all, &self.task.angles, known, limit);
+        self.screening.keep(of, &kept);
+        let kept = all.select(kept);
+        model.replace(&kept)?;
+        self.data = kept;
+        observer.observe(&Event::Thinned { episode, kept: limit, of });
+        Ok(())
+    }
+
+    /// Conditions the model on `new`, trains it, and screens the data.
     fn learn(
         &mut self,
         new: &Measurements,
         episode: usize,
+        found: &Found,
         stream: Stream,
         observer: &mut dyn Observer,
     ) -> Result<(), ModelError> {
@@ -551,13 +807,33 @@ impl Learner {
             observer.observe(&Event::Updated { episode, measurements: self.data.len() });
             Ok(report)
         } else {
-            model.update(new)?;
-            self.data.append(new)?;
+            if let Some((control, factor)) = found.gain {
+                self.data = screening::converted(&self.data, control, factor);
+                model.replace(&self.data)?;
+            }
+            if found.imported {
+                self.screening.appended(None, 0, new.len());
+            }
+            for &(start, count) in &found.rows {
+                self.screening.appended(Some(episode), start, count);
+            }
+            self.take(model.as_mut(), new, episode, observer)?;
             observer.observe(&Event::Updated { episode, measurements: self.data.len() });
             // The new measurements count even if training fails.
-            model.train(stream)
+            let report = model.train(stream);
+            if report.is_ok() && self.screens() {
+                let (unexplained, trusted) = (found.unexplained.as_ref(), self.trusted.as_slice());
+                let refined =
+                    Refined { episode, new: new.len().min(self.data.len()), unexplained, trusted, stream };
+                match self.screening.refine(&mut model, &mut self.data, &refined)? {
+                    Some(again) => Ok(again),
+                    None => report,
+                }
+            } else {
+                report
+            }
         };
-        self.model = model.into();
+        self.set_model(model);
         self.fresh = trained.is_ok();
         if let Ok(report) = &trained {
             let model = self.view();
@@ -566,4 +842,15 @@ impl Learner {
         }
         trained.map(|_| ())
     }
+}
+
+/// What the examination of an episode's rows has found, and where its rows come from.
+#[derive(Default)]
+struct Found {
+    /// Number of rows from each initial state.
+    rows: Vec<(usize, usize)>,
+    /// True if the rows were imported.
+    imported: bool,
+    gain: Option<(usize, f64)>,
+    unexplained: Option<Unexplained>,
 }

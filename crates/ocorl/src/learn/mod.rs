@@ -18,7 +18,9 @@
 //! | `planning` | the searches that make the plan of an episode |
 //! | `weight_search` | plans over constant weights of a linear kernel |
 //! | `following` | the policy that follows the plan |
+//! | `screening` | which rows are learned from: outliers, wrong columns, changes of the plant |
 //! | `setback` | planning after a run that ended early |
+//! | `tube` | the tube of a plan, the trust in the model, the growth of the first excitation |
 //! | `dithering` | random disturbances of the control, for ε-greedy and Boltzmann exploration |
 //! | `timing` | the schedule of the measurements |
 //! | `discrete` | the discrete-time variant, with its equations |
@@ -40,11 +42,14 @@ mod evaluator;
 mod following;
 mod learner;
 mod planning;
+mod screening;
 mod setback;
 mod settings;
 mod spacing;
+mod thinning;
 mod timing;
 mod trial;
+mod tube;
 mod weight_search;
 
 pub use analysis::Theory;
@@ -54,13 +59,15 @@ pub use discrete_analysis::DiscreteTheory;
 pub use episode_loop::{EpisodeLoop, EpisodeRun, Journal};
 pub use evaluator::{Episode, Evaluator, Record};
 pub use learner::{LearnError, Learner, PlannedRollout, Proposal};
+pub use screening::{Diagnosis, Screening, TrustedRow};
 pub use setback::Setback;
 pub use settings::{
-    ConfidenceName, DiscreteSettings, DitherSettings, Excitation, Hallucinate, HoldGrid, HoldRule,
+    Caution, ConfidenceName, DiscreteSettings, DitherSettings, Excitation, Hallucinate, HoldGrid, HoldRule,
     IntegratorName, IntervalLimit, ModelKind, ModelSettings, PlanSettings, SelectSettings, Settings,
     SettingsError, Strategy, Time, TrackSettings, TrackerName,
 };
 pub use trial::Trial;
+pub use tube::Trust;
 
 pub use crate::model::kernels::{KernelExpression, KernelName};
 pub use crate::plant::MeasurementKind;

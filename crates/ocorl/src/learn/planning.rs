@@ -6,24 +6,30 @@ use super::weight_search::WeightSearch;
 use crate::explore::PlanningProblem;
 use crate::linalg::Blocks;
 use crate::plan::{
-    self, ForwardPass, Ilqr, Plan, PlanError, Problem, RateConstraint, Start, Transcription, best_of, better,
-    in_stages, uniform_grid,
+    self, ForwardPass, Ilqr, PathConstraints, Plan, PlanError, Problem, RateConstraint, SearchKind, Start,
+    Transcription, better, each_of, held_grid, in_stages, race,
 };
 use crate::random::Stream;
-use crate::system::{Dynamics, Task};
+use crate::system::{Bounds, Dynamics, Task};
 
 /// Inputs of the planning of an episode.
+#[derive(Clone)]
 pub(super) struct Planning<'a> {
     pub(super) task: &'a Task,
     pub(super) initial_state: &'a [f64],
+    /// Number of the initial state.
+    pub(super) start: usize,
     pub(super) settings: &'a PlanSettings,
     pub(super) grid: Grid,
     /// Root mean square of each measured control, minus the safe control.
     pub(super) control_size: &'a [f64],
+    /// Part of the width of the state limits by which the plan stays away from them.
+    pub(super) limit_margin: f64,
     pub(super) stream: Stream,
 }
 
 /// Time grids and transcription of a plan.
+#[derive(Clone)]
 pub(super) struct Grid {
     /// Node times of the plan.
     pub(super) fine: Vec<f64>,
@@ -41,10 +47,13 @@ pub(super) struct Grid {
 impl Grid {
     /// Creates the fine grid of the settings, and a coarse one with a quarter of its intervals for the first searches.
     pub(super) fn continuous(task: &Task, settings: &PlanSettings) -> Self {
+        let grid = |intervals: usize| held_grid(task.horizon, settings.hold, intervals);
+        let fine = grid(settings.intervals);
+        let coarse = grid(settings.intervals.div_ceil(COARSER));
         Grid {
-            fine: uniform_grid(task.horizon, settings.intervals),
-            coarse: Some(uniform_grid(task.horizon, settings.intervals.div_ceil(COARSER))),
-            transcription: Transcription::single(settings.integrator.into()),
+            transcription: settings.transcription(fine.len() - 1),
+            coarse: (coarse.len() < fine.len()).then_some(coarse),
+            fine,
             clock: false,
             held: false,
         }
@@ -64,6 +73,20 @@ pub(super) struct Planned {
 
 /// A plan on a coarse grid is refined if its cost is at most this factor above the best known; the error of a coarse grid is smaller.
 const WORTH_REFINING: f64 = 1.05;
+
+/// Name of the kind of search that the settings describe.
+const OWN: &str = "as set";
+
+/// Kinds of searches that compete with that of the settings. Their sizes are multiples of the size of the measured controls.
+const KINDS: [SearchKind; 4] = [
+    SearchKind { name: "5 stages", stages: 5, size: 1.0, random: 1 },
+    SearchKind { name: "whole horizon", stages: 1, size: 1.0, random: 3 },
+    SearchKind { name: "3 stages", stages: 3, size: 1.0, random: 1 },
+    SearchKind { name: "8 stages", stages: 8, size: 1.0, random: 0 },
+];
+
+/// Distance from a limit, relative to the width of the limits, below which a plan counts as moving along it.
+const ALONG: f64 = 1e-2;
 
 /// Number of intervals of the fine grid for each interval of the coarse one.
 const COARSER: usize = 4;
@@ -97,19 +120,34 @@ impl Planning<'_> {
         };
         let best = last.map(|last| count(self.search(mean, fine, &[warm(last, nu)])));
         let first = coarse.as_ref().unwrap_or(fine);
-        let (stages, rest) = (self.settings.stages, &self.task.safe_control);
-        let other =
-            in_stages(first, stages, rest, &|intervals| self.starts(intervals), &mut |times, starts| {
-                count(self.search(mean, times, starts))
-            });
-        let best = match (best, other) {
-            (Some(Ok(known)), Ok(other)) if other.cost > WORTH_REFINING * known.cost => known,
+        let known = best.as_ref().and_then(|plan| plan.as_ref().ok()).map(|plan| plan.cost);
+        // A search along a limit costs many times as much as one without: the first kind must do then.
+        let mut limited = false;
+        let raced = race(&self.kinds(), self.settings.effort, known, &mut |kind| {
+            if limited {
+                return Vec::new();
+            }
+            let results = self.search_of_kind(kind, mean, first);
+            limited = results.iter().flatten().any(|plan| self.is_limited(plan));
+            results.into_iter().map(&mut count).collect()
+        });
+        let best = match (best, raced) {
+            (Some(Ok(known)), Ok(raced)) if raced.basins[0].cost > WORTH_REFINING * known.cost => {
+                Plan { attempts: raced.attempts, ..known }
+            }
             (Some(Ok(known)), Err(_)) => known,
             (_, Err(error)) => return Err(error),
-            (known, Ok(other)) if coarse.is_none() => best_so_far(known, Ok(other))?,
-            (known, Ok(other)) => {
-                let refined = count(self.search(mean, fine, &[other.refined(fine, stages)]));
-                best_so_far(known, refined)?
+            (known, Ok(raced)) => {
+                let attempts = raced.attempts.clone();
+                // After stages a start has states, because a long plan that ends in balance diverges in open loop.
+                let stages = self.settings.stages.max(1 + usize::from(self.settings.effort > 0));
+                let refined = raced.refined(1 + self.settings.effort, WORTH_REFINING, &mut |plan| {
+                    if coarse.is_none() {
+                        return Ok(plan.clone());
+                    }
+                    count(self.search(mean, fine, &[plan.refined(fine, stages)]))
+                });
+                Plan { attempts, ..best_so_far(known, refined)? }
             }
         };
         if on_the_mean {
@@ -133,7 +171,7 @@ impl Planning<'_> {
         }
         let again = last.filter(|p| p.controls.size() == nu + extra).map(|p| warm(p, nu + extra));
         let from_last = again.map(|again| count(self.search(exploration, fine, &[again])));
-        let mean_cost = best.cost;
+        let (mean_cost, attempts) = (best.cost, best.attempts);
         let plan = match from_last {
             Some(Ok(plan)) if plan.cost <= mean_cost => plan,
             other => {
@@ -143,25 +181,50 @@ impl Planning<'_> {
                 best_so_far(other, count(self.search(exploration, fine, &[from_mean])))?
             }
         };
-        Ok(Planned { plan, mean_cost, iterations })
+        Ok(Planned { plan: Plan { attempts, ..plan }, mean_cost, iterations })
+    }
+
+    /// Returns whether a plan is subject to constraints or moves along a limit of a state.
+    fn is_limited(&self, plan: &Plan) -> bool {
+        let Bounds { lower, upper } = &self.task.state_bounds;
+        let near = |x: f64, i: usize| {
+            let width = upper[i] - lower[i];
+            let margin = ALONG * if width.is_finite() { width } else { 1.0 };
+            x - lower[i] <= margin || upper[i] - x <= margin
+        };
+        self.task.constraints.is_some()
+            || plan.states.iter().skip(1).any(|x| x.iter().enumerate().any(|(i, x)| near(*x, i)))
+    }
+
+    /// Returns the kinds of searches that compete, in order.
+    fn kinds(&self) -> Vec<SearchKind> {
+        let (stages, random) = (self.settings.stages, self.settings.random_starts);
+        let own = SearchKind { name: OWN, stages, size: 1.0, random };
+        let others = std::iter::repeat_n(KINDS, self.settings.effort).flatten();
+        std::iter::once(own).chain(others.filter(|kind| kind.stages != stages)).collect()
+    }
+
+    /// Returns the result of each search of a kind over the whole horizon. A search in stages is one search.
+    fn search_of_kind(
+        &self,
+        kind: &SearchKind,
+        mean: &PlanningProblem,
+        times: &[f64],
+    ) -> Vec<Result<Plan, PlanError>> {
+        let starts = |intervals: usize| self.starts(kind, intervals);
+        if kind.stages == 1 {
+            return self.searches(mean, times, &starts(times.len() - 1));
+        }
+        let rest = &self.task.safe_control;
+        vec![in_stages(times, kind.stages, rest, &starts, &mut |times, starts| {
+            self.search(mean, times, starts)
+        })]
     }
 
     /// Returns starts without a previous plan: the safe control, and smooth random controls of about the magnitude of those measured.
-    fn starts(&self, intervals: usize) -> Vec<Start> {
-        let safe = &self.task.safe_control;
-        let mut starts = vec![Start::constant(safe, intervals)];
-        for i in 0..self.settings.random_starts {
-            let rng = &mut self.stream.index(i).rng();
-            let mut start = Start::random(safe, 1.0, 2.0, intervals, rng);
-            for k in 0..intervals {
-                for ((u, safe), size) in start.controls.at_mut(k).iter_mut().zip(safe).zip(self.control_size)
-                {
-                    *u = safe + size * (*u - safe);
-                }
-            }
-            starts.push(start);
-        }
-        starts
+    fn starts(&self, kind: &SearchKind, intervals: usize) -> Vec<Start> {
+        let stream = if kind.name == OWN { self.stream } else { self.stream.child(kind.name) };
+        Start::of_kind(kind, &self.task.safe_control, self.control_size, intervals, &stream)
     }
 
     /// Returns the best plan of the searches from `starts`.
@@ -171,6 +234,17 @@ impl Planning<'_> {
         times: &[f64],
         starts: &[Start],
     ) -> Result<Plan, PlanError> {
+        let plans = self.searches(exploration, times, starts);
+        plans.into_iter().reduce(better).unwrap_or(Err(PlanError::NoIntervals { nodes: times.len() }))
+    }
+
+    /// Returns the plan of the search from each of `starts`.
+    fn searches(
+        &self,
+        exploration: &PlanningProblem,
+        times: &[f64],
+        starts: &[Start],
+    ) -> Vec<Result<Plan, PlanError>> {
         let search = plan::Settings {
             max_iterations: self.settings.max_iterations,
             gradient_tolerance: 1e-6,
@@ -181,13 +255,15 @@ impl Planning<'_> {
             } else {
                 ForwardPass::Rollout
             },
+            limit_margin: self.limit_margin,
             ..plan::Settings::default()
         };
         self.pose(exploration, times, |dynamics, problem, clock| match clock {
-            None => best_of(dynamics, problem, &search, starts),
+            None => each_of(dynamics, problem, &search, starts),
             Some(clock) => {
                 let starts: Vec<Start> = starts.iter().map(|start| clock.start(start)).collect();
-                best_of(dynamics, problem, &search, &starts).map(|plan| clock.plan(plan))
+                let plans = each_of(dynamics, problem, &search, &starts);
+                plans.into_iter().map(|plan| plan.map(|plan| clock.plan(plan))).collect()
             }
         })
     }
@@ -221,6 +297,7 @@ impl Planning<'_> {
             control_bounds: &exploration.bounds,
             rate_limit: rates.as_ref().map(Rates::constraint),
             state_bounds: Some(&self.task.state_bounds),
+            constraints: PathConstraints { constraints: self.task.constraints.as_deref(), margins: None },
             transcription: self.grid.transcription,
         };
         if !self.grid.clock {

@@ -1,12 +1,13 @@
 //! Planning after runs that ended early.
 //!
 //! A run that leaves its limits or diverges shows that the model is wrong in a relevant region. After k ≥ 1 such runs in sequence from the
-//! same initial state, the next proposal differs from the failed one in three respects:
+//! same initial state, the next proposal differs from the failed one in four respects:
 //!
 //! - It stays near the data: the plan is made on the mean model and minimises ∫ c + λₖ ‖σ/s‖ dt + c_T, with s the noise and
 //!   λₖ = 2ᵏ⁻¹ C/∫ ‖σ/s‖ dt along the best plan on the mean model, which has cost C. The penalty of the uncertainty along that plan thus
 //!   equals the cost of the task, and doubles after each further failure.
 //! - Half of its measurements are before the time that the last run reached, so that a second failure at the same time gives information.
+//! - It stays away from the limits of the states by 2ᵏ times the usual margin.
 //! - If no plan is found, the control of the first episode is applied at 2⁻ᵏ of its distance from the safe control. The failed plan is
 //!   never applied again.
 //!
@@ -58,8 +59,10 @@ impl Setback {
 
     /// Computes λₖ from the best plan on the mean model.
     pub(super) fn penalty_weight(&self, model: &dyn StatisticalModel, task: &Task, mean: &Plan) -> f64 {
+        // Of the controls only those of the task are applied.
+        let nu = task.controls.len();
         let nodes: Vec<f64> = (0..mean.controls.len())
-            .flat_map(|k| [mean.states.at(k), mean.controls.at(k)].concat())
+            .flat_map(|k| [mean.states.at(k), &mean.controls.at(k)[..nu]].concat())
             .collect();
         let mut posterior = Posterior::default();
         model.posterior(Points::new(&nodes, task.dims().point()), Query::MeanStd, &mut posterior);
@@ -84,4 +87,13 @@ pub(super) fn early(setback: Option<Setback>, count: usize) -> usize {
 /// Returns the times of the measurements before the time that the last run reached.
 pub(super) fn early_times(setback: Option<Setback>, count: usize) -> Vec<f64> {
     setback.map_or(Vec::new(), |s| interior(s.reached, early(setback, count)))
+}
+
+/// Part of the width of the state limits by which a plan on a learned model stays away from them. The executed trajectory differs from the
+/// plan by the error of the model and of the tracker, and an episode ends where a state leaves its limits.
+const LIMIT_MARGIN: f64 = 0.005;
+
+/// Returns the margin after the runs that ended early: doubled by each, a quarter of the width at most.
+pub(super) fn limit_margin(setback: Option<Setback>) -> f64 {
+    setback.map_or(LIMIT_MARGIN, |setback| (LIMIT_MARGIN / setback.damping()).min(0.25))
 }

@@ -1,6 +1,6 @@
 //! Settings of a learner: plain data with a documented default for each.
 
-use super::dithering;
+use super::{dithering, tube};
 use crate::explore::Exploration;
 use crate::linalg::Dims;
 use crate::model::kernels::{KernelExpression, KernelName};
@@ -8,10 +8,12 @@ use crate::model::{
     self, Confidence, Ensemble, EnsembleSettings, GaussianProcess, Lengthscales, Mean, ModelError, Noise,
     StatisticalModel, TrainingSettings,
 };
+use crate::plan::Transcription;
 use crate::plant::MeasurementKind;
 use crate::simulate::Integrator;
 use crate::states::StateSettings;
 use crate::system::{KnownSystem, Task};
+use crate::track::Brake;
 use serde::{Deserialize, Serialize};
 
 /// Settings of a learner.
@@ -38,6 +40,10 @@ pub struct Settings {
     /// Measured quantity: derivatives or states. Discrete time always measures transitions.
     #[serde(default)]
     pub measured: MeasurementKind,
+    /// Whether learning is cautious: plans whose tube stays within the limits of the states, runs that stop when they leave their tube, and
+    /// a first excitation that grows and stops short of the limits. `off` explores as fast as possible, for simulation.
+    #[serde(default)]
+    pub caution: Caution,
     /// Control of the first episode.
     pub excitation: Excitation,
     /// Statistical model of f.
@@ -180,6 +186,17 @@ impl Time {
     }
 }
 
+/// Degree of caution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Caution {
+    /// Limits of the states end a run; nothing else restrains a plan.
+    #[default]
+    Off,
+    /// Tubes, trust, early stops and a growing excitation.
+    On,
+}
+
 /// Excitation control of episode 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -202,6 +219,10 @@ pub struct ModelSettings {
     pub shared_lengthscales: bool,
     /// Whether the noise is learned, as a factor on the stated standard deviation.
     pub learn_noise: bool,
+    /// Whether data are screened: outliers are set aside, wrong columns corrected, earlier data converted when the plant changes, and a
+    /// noise far above the declared one replaces it. Only for derivatives in continuous time with a Gaussian process.
+    #[serde(default = "yes")]
+    pub robust: bool,
     /// Rule for the confidence scale β.
     pub confidence: ConfidenceName,
     /// Value of β for `constant`.
@@ -216,11 +237,16 @@ pub struct ModelSettings {
     pub restarts: usize,
     /// Maximum number of likelihood evaluations for each training start.
     pub max_evaluations: usize,
-    /// Number of distinct inputs above which the model uses inducing points.
+    /// Largest number of measurements that a Gaussian process keeps; of more, those farthest from each other are kept.
     pub exact_limit: usize,
     /// Settings of the networks for kind `ensemble`.
     #[serde(default)]
     pub ensemble: EnsembleSettings,
+}
+
+/// Default of switches that are on.
+fn yes() -> bool {
+    true
 }
 
 /// Kind of statistical model.
@@ -262,13 +288,31 @@ pub struct PlanSettings {
     /// equilibrium need several.
     #[serde(default = "at_once")]
     pub stages: usize,
+    /// Search effort. With 0 there is one kind of search; with 1 or more a portfolio of searches competes on the mean model, and ends
+    /// when this many kinds of searches have confirmed the best plan. Settings files without this entry use 0.
+    #[serde(default)]
+    pub effort: usize,
     /// Maximum number of iterations of each search.
     pub max_iterations: usize,
+    /// Time for which the plant holds a control; 0 if a control can change at any time. The nodes of the plan are then multiples of it, of
+    /// which `intervals` limits the number, and simulations hold the control as well.
+    #[serde(default)]
+    pub hold: f64,
 }
 
 /// Default number of stages, 1: settings files without this entry plan over the whole horizon.
 fn at_once() -> usize {
     1
+}
+
+impl PlanSettings {
+    /// Returns the transcription of a plan with this number of intervals. If the plant's holds make it smaller than `intervals`, each
+    /// interval has several integration steps, so that f is evaluated about as often as by Heun's method on `intervals` intervals.
+    pub(super) fn transcription(&self, intervals: usize) -> Transcription {
+        let single = Transcription::single(self.integrator.into());
+        let wanted = if self.hold > 0.0 { 2 * self.intervals } else { 1 };
+        Transcription { substeps: wanted.div_ceil(single.stages() * intervals), ..single }
+    }
 }
 
 /// Fixed-step integration method.
@@ -333,6 +377,10 @@ pub enum TrackerName {
 pub struct SelectSettings {
     /// Number of candidate times.
     pub candidates: usize,
+    /// Length of the steps of a sampled plant, which gives at most one measurement in each, in its middle; 0 if it can be measured at any
+    /// time. Strategies that decide during an episode do not use it.
+    #[serde(default)]
+    pub spacing: f64,
     /// Predicted trajectory on which the times are chosen.
     pub hallucinate: Hallucinate,
     /// Whether `max-determinant` includes the noise of the measurements it chooses.
@@ -413,12 +461,14 @@ impl Settings {
             strategy: Strategy::MaxDeterminant,
             time: Time::Continuous,
             measured: MeasurementKind::Derivatives,
+            caution: Caution::Off,
             excitation: Excitation { scale: 1.0 },
             model: ModelSettings {
                 kind: ModelKind::Gp,
                 kernel: KernelName::Rbf.into(),
                 shared_lengthscales: false,
                 learn_noise: false,
+                robust: yes(),
                 confidence: ConfidenceName::Constant,
                 beta: 1.0,
                 delta: 0.1,
@@ -426,7 +476,7 @@ impl Settings {
                 level: 0.95,
                 restarts: 2,
                 max_evaluations: 100,
-                exact_limit: 2000,
+                exact_limit: 1000,
                 ensemble: EnsembleSettings::default(),
             },
             plan: PlanSettings {
@@ -434,7 +484,9 @@ impl Settings {
                 integrator: IntegratorName::Heun,
                 random_starts: 3,
                 stages: at_once(),
+                effort: 1,
                 max_iterations: 100,
+                hold: 0.0,
             },
             track: TrackSettings {
                 policy: TrackerName::Mpc,
@@ -447,6 +499,7 @@ impl Settings {
             },
             select: SelectSettings {
                 candidates: 1000,
+                spacing: 0.0,
                 hallucinate: Hallucinate::Plan,
                 noise: true,
                 lipschitz: None,
@@ -460,6 +513,19 @@ impl Settings {
         }
     }
 
+    /// Returns the settings for a plant that holds each control for `period`. If that is longer than an interval of the default grid, planner
+    /// and tracker integrate with a method of higher order.
+    #[must_use]
+    pub fn held(mut self, task: &Task, period: f64) -> Self {
+        self.plan.hold = period;
+        if period * self.plan.intervals as f64 > task.horizon {
+            self.plan.integrator = IntegratorName::Rk4;
+            self.track.integrator = IntegratorName::Rk4;
+        }
+        self.track.period = self.track.period.max(period);
+        self
+    }
+
     /// Returns the defaults for a system: those of [`Settings::new`]. A benchmark system has the paper's numbers of episodes and
     /// measurements, and its tracking horizon.
     pub fn for_system(system: &KnownSystem) -> Self {
@@ -469,13 +535,17 @@ impl Settings {
             settings.measurements = paper.measurements;
             settings.track.horizon = paper.tracking_horizon;
         }
+        if system.is_as_published() {
+            // One kind of search finds the confirmed optima of these tasks.
+            settings.plan.effort = 0;
+        }
         settings
     }
 }
 
 impl Settings {
-    /// Checks every value; call it once before any computation. Counts that would exceed reasonable time or memory are rejected. The
-    /// model's own settings are checked when it is built.
+    /// Checks every value, also of settings that are not in use; call it once before any computation. Every number must be finite, and
+    /// counts that would exceed reasonable time or memory are rejected.
     pub fn validate(&self, task: &Task) -> Result<(), SettingsError> {
         let error = |path, value: String, need| Err(SettingsError { path, value, need });
         let counts = [
@@ -485,6 +555,7 @@ impl Settings {
             ("plan.max_iterations", self.plan.max_iterations, 1..=100_000, "it must be between 1 and 100000"),
             ("plan.random_starts", self.plan.random_starts, 0..=1_000, "it must be at most 1000"),
             ("plan.stages", self.plan.stages, 1..=100, "it must be between 1 and 100"),
+            ("plan.effort", self.plan.effort, 0..=100, "it must be at most 100"),
             (
                 "track.max_iterations",
                 self.track.max_iterations,
@@ -494,6 +565,13 @@ impl Settings {
             ("track.nodes", self.track.nodes, 0..=10_000, "it must be at most 10000"),
             ("select.candidates", self.select.candidates, 2..=100_000, "it must be between 2 and 100000"),
             ("select.max_intervals", self.select.max_intervals, 0..=10_000, "it must be at most 10000"),
+            ("model.restarts", self.model.restarts, 0..=10_000, "it must be at most 10000"),
+            (
+                "model.max_evaluations",
+                self.model.max_evaluations,
+                1..=100_000,
+                "it must be between 1 and 100000",
+            ),
             ("states.rounds", self.states.rounds, 0..=100, "it must be at most 100"),
         ];
         for (path, value, range, need) in counts {
@@ -516,6 +594,7 @@ impl Settings {
         }
         self.validate_holds(task)?;
         self.validate_states(task)?;
+        self.model.validate()?;
         dithering::validate(&self.dither)
             .or_else(|(path, value, need)| error(path, value.to_string(), need))?;
         let positive = "it must be a positive, finite time";
@@ -524,9 +603,12 @@ impl Settings {
                 return error(path, value.to_string(), positive);
             }
         }
-        for (path, value) in
-            [("excitation.scale", self.excitation.scale), ("bonus_weight", self.bonus_weight)]
-        {
+        for (path, value) in [
+            ("excitation.scale", self.excitation.scale),
+            ("bonus_weight", self.bonus_weight),
+            ("plan.hold", self.plan.hold),
+            ("select.spacing", self.select.spacing),
+        ] {
             if !(value >= 0.0 && value.is_finite()) {
                 return error(path, value.to_string(), "it must be zero or positive, and finite");
             }
@@ -598,6 +680,13 @@ impl Settings {
 }
 
 impl Settings {
+    /// Returns the look-ahead with which the first excitation of `task` stops short of the limits of the states; `None` without caution or
+    /// without limits.
+    pub fn brake(&self, task: &Task) -> Option<Brake> {
+        let limited = self.caution == Caution::On && task.state_bounds.is_limiting();
+        (limited && self.time == Time::Continuous).then(|| tube::brake(task))
+    }
+
     /// Returns the kind of measurement that a rollout takes.
     pub fn measurement_kind(&self) -> MeasurementKind {
         match self.time {
@@ -607,7 +696,47 @@ impl Settings {
     }
 }
 
+/// The path of a setting of the ensemble, from its name there.
+fn ensemble_path(what: &str) -> &'static str {
+    match what {
+        "ensemble.members" => "model.ensemble.members",
+        "ensemble.hidden" => "model.ensemble.hidden",
+        "ensemble.layers" => "model.ensemble.layers",
+        "ensemble.steps" => "model.ensemble.steps",
+        "ensemble.batch" => "model.ensemble.batch",
+        "ensemble.rate" => "model.ensemble.rate",
+        "ensemble.prior" => "model.ensemble.prior",
+        "ensemble.held_out" => "model.ensemble.held_out",
+        _ => "model.ensemble",
+    }
+}
+
 impl ModelSettings {
+    /// Checks every number, whatever the kind of the model and its rule for β.
+    fn validate(&self) -> Result<(), SettingsError> {
+        let positive = "it must be zero or positive, and finite";
+        let fraction = "it must lie between 0 and 1";
+        let (zero_or_more, inside) = (|v: f64| v >= 0.0 && v.is_finite(), |v: f64| v > 0.0 && v < 1.0);
+        for (path, value, fine, need) in [
+            ("model.beta", self.beta, zero_or_more(self.beta), positive),
+            ("model.norm", self.norm, zero_or_more(self.norm), positive),
+            ("model.delta", self.delta, inside(self.delta), fraction),
+            ("model.level", self.level, inside(self.level), fraction),
+        ] {
+            if !fine {
+                return Err(SettingsError { path, value: value.to_string(), need });
+            }
+        }
+        self.ensemble.validate().map_err(|error| match error {
+            ModelError::Setting { what, value, need } => {
+                SettingsError { path: ensemble_path(what), value, need }
+            }
+            other => {
+                SettingsError { path: "model.ensemble", value: other.to_string(), need: "it must be valid" }
+            }
+        })
+    }
+
     /// Creates the model without data, of the configured kind; `mean` is its prior mean.
     pub fn model(
         &self,
@@ -625,6 +754,14 @@ impl ModelSettings {
                 Box::new(Ensemble::new(dims, angles, networks, mean, settings.confidence)?)
             }
         })
+    }
+
+    /// Returns the largest number of measurements that the model keeps.
+    pub fn data_limit(&self) -> usize {
+        match self.kind {
+            ModelKind::Gp => self.exact_limit,
+            ModelKind::Ensemble => usize::MAX,
+        }
     }
 
     /// Returns the settings of the Gaussian process.

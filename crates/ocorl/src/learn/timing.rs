@@ -9,8 +9,8 @@ use crate::model::{Posterior, StatisticalModel};
 use crate::plan::{Plan, uniform_grid};
 use crate::plant::MeasurementKind;
 use crate::select::{
-    Candidates, FirstPick, Hallucination, Oracle, RecedingHorizon, Schedule, Times, UncertaintyTrigger,
-    equidistant, equidistant_as_reference, greedy_max_determinant, greedy_max_distance,
+    Candidates, FirstPick, Hallucination, Oracle, RecedingHorizon, Schedule, Steps, Times,
+    UncertaintyTrigger, equidistant, equidistant_as_reference, greedy_max_determinant, greedy_max_distance,
 };
 use crate::simulate::{Experiment, Policy, Simulator};
 use crate::system::Task;
@@ -48,9 +48,10 @@ impl Timing<'_> {
             if self.settings.strategy == Strategy::RecedingHorizon { self.intervals(&plan.plan) } else { 0 };
         let hallucination =
             Hallucination::new(plan, exploration.dynamics(), exploration.bounds.clone(), controls);
-        let candidates = || match select.hallucinate {
-            Hallucinate::Plan => hallucination.whole(select.candidates),
-            Hallucinate::Mean => self.on_the_mean(policy().as_mut()),
+        let candidates = || match (select.hallucinate, self.steps()) {
+            (Hallucinate::Plan, None) => hallucination.whole(select.candidates),
+            (Hallucinate::Plan, Some(steps)) => hallucination.at(steps.middles(select.candidates)),
+            (Hallucinate::Mean, _) => self.on_the_mean(policy().as_mut()),
         };
         match self.settings.strategy {
             Strategy::EquidistantGrowing if self.states() => {
@@ -96,7 +97,15 @@ impl Timing<'_> {
         if self.settings.select.as_reference {
             times.push(0.0);
         }
+        if let Some(steps) = self.steps() {
+            times = steps.snap(&times);
+        }
         Box::new(Times::new(times))
+    }
+
+    /// Returns the steps of a sampled plant.
+    fn steps(&self) -> Option<Steps> {
+        Steps::new(self.task.horizon, self.settings.select.spacing)
     }
 
     /// Chooses the times of the greedy strategies.

@@ -5,7 +5,8 @@ use super::evaluator::{Episode, Evaluator};
 use super::learner::{LearnError, Learner};
 use super::settings::Settings;
 use crate::event::Observer;
-use crate::model::{Mean, Physics};
+use crate::measurements::Measurements;
+use crate::model::{Mean, ModelError, Physics};
 use crate::plant::SimulatedPlant;
 use crate::random::Stream;
 use crate::system::KnownSystem;
@@ -68,6 +69,17 @@ impl Trial {
     /// Returns the learner in its current state.
     pub fn learner(&self) -> &Learner {
         &self.episodes.journal
+    }
+
+    /// Learns from measurements of other origin. If it does so before the first episode, that one is planned on them.
+    pub fn import(&mut self, data: &Measurements, observer: &mut dyn Observer) -> Result<(), LearnError> {
+        let learner = &mut self.episodes.journal;
+        if data.dims() != learner.data().dims() {
+            let need = "they must be those of the task";
+            let value = format!("{:?}", data.dims());
+            return Err(ModelError::Setting { what: "dimensions of the measurements", value, need }.into());
+        }
+        Ok(learner.import(data, 0, observer)?)
     }
 
     /// Runs and evaluates the next episode; `None` after the last one and if the trial was cancelled.

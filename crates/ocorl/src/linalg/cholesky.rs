@@ -30,6 +30,14 @@ impl Cholesky {
         Ok(Cholesky { lower: a, reciprocals })
     }
 
+    /// Takes a lower triangular matrix with positive diagonal as the factor.
+    pub(crate) fn from_factor(lower: Triangle) -> Self {
+        let n = lower.len();
+        let mut reciprocals: Vec<f64> = (0..n).map(|i| 1.0 / lower.get(i, i)).collect();
+        reciprocals.resize(WIDTH * panels::panels(n), 0.0);
+        Cholesky { lower, reciprocals }
+    }
+
     /// Returns the number of rows n.
     pub fn len(&self) -> usize {
         self.lower.len()

@@ -317,6 +317,12 @@ impl Blocks {
         self.data.resize(size * count, 0.0);
     }
 
+    /// Copies shape and contents of other blocks. Allocates only when the total size grows.
+    pub fn copy_from(&mut self, from: &Blocks) {
+        self.size = from.size;
+        self.data.clone_from(&from.data);
+    }
+
     /// Appends one block of zeros.
     pub fn grow(&mut self) {
         self.data.resize(self.data.len() + self.size, 0.0);

@@ -150,6 +150,11 @@ impl StatisticalModel for AtInterval {
         Some(Box::new(AtInterval { model, interval: self.interval }))
     }
 
+    fn compressed(&self) -> Option<Box<dyn StatisticalModel>> {
+        let model = self.model.compressed()?.into();
+        Some(Box::new(AtInterval { model, interval: self.interval }))
+    }
+
     fn fork(&self) -> Box<dyn StatisticalModel> {
         Box::new(self.clone())
     }

@@ -51,8 +51,9 @@ impl GaussianProcess {
             return Err(ModelError::Setting { what: "checkpoint", value: "from another model".into(), need });
         }
         let noise_inflation = vec![1.0; data.len()];
-        let state = self.standardized(data)?;
-        self.state = self.condition(data, &noise_inflation, state, &checkpoint.hyperparameters)?;
+        let state = self.state.standardized(&self.settings, data)?;
+        self.state =
+            state.conditioned(&self.settings, data, &noise_inflation, &checkpoint.hyperparameters)?;
         (self.data, self.noise_inflation, self.trained) = (data.clone(), noise_inflation, true);
         self.accumulated_gain.clone_from(&checkpoint.accumulated_gain);
         self.confidence_scale.clone_from(&checkpoint.confidence_scale);

@@ -20,6 +20,7 @@
 use super::inputs::{Averages, Inputs};
 use super::kernels::{Covariance, CrossInputs};
 use super::noise::{NoiseMatrix, add_noise};
+use super::pivoted::Pivoted;
 use super::targets::Targets;
 use crate::linalg::panels::{Block, Triangle};
 use crate::linalg::small::axpy;
@@ -98,7 +99,7 @@ fn mean_diagonal(covariance: &dyn Covariance, x: &Rows) -> f64 {
 }
 
 /// Computes K(x, z) for many z: column i holds k(x, zᵢ).
-fn cross(covariance: &dyn Covariance, x: &Rows, z: Points<'_>, pool: &mut Pool) -> Vec<f64> {
+pub(super) fn cross(covariance: &dyn Covariance, x: &Rows, z: Points<'_>, pool: &mut Pool) -> Vec<f64> {
     let mut out = vec![0.0; x.len() * z.len()];
     if !x.is_empty() {
         for (i, column) in out.chunks_exact_mut(x.len()).enumerate() {
@@ -130,6 +131,24 @@ impl Exact {
         let mut exact = Exact { factor, half: Vec::new(), weights: Vec::new(), noise, jitter, averages };
         exact.solve(y);
         exact.weights.iter().all(|w| w.is_finite()).then_some(exact)
+    }
+
+    pub(super) fn factor(&self) -> &Cholesky {
+        &self.factor
+    }
+
+    pub(super) fn noise(&self) -> &NoiseMatrix {
+        &self.noise
+    }
+
+    /// The relative jitter that was needed for the factorisation.
+    pub(super) fn jitter(&self) -> f64 {
+        self.jitter
+    }
+
+    /// (K + N)⁻¹ y, one number for each row.
+    pub(super) fn row_weights(&self) -> &[f64] {
+        &self.weights
     }
 
     fn solve(&mut self, y: &[f64]) {
@@ -313,37 +332,17 @@ fn add_products(v: &[f64], m: usize, b: &mut [f64]) {
 /// posterior variance given the points selected before it. Stops early if this variance falls below 1e-9 of the largest prior
 /// variance. O(n · count²).
 pub(super) fn select_inducing(covariance: &dyn Covariance, x: &Rows, count: usize) -> Vec<usize> {
-    let (n, dim, mut pool) = (x.len(), x.dim(), Pool::default());
-    let mut z = vec![0.0; dim];
-    let mut left = diagonal(covariance, x);
-    let smallest = 1e-9 * left.iter().fold(0.0, |a: f64, b| a.max(*b));
-    let mut chosen: Vec<usize> = Vec::new();
-    let mut columns: Vec<Vec<f64>> = Vec::new();
-    while chosen.len() < count.min(n) {
-        let (best, &variance) = left
-            .iter()
-            .enumerate()
-            .fold((0, &f64::NEG_INFINITY), |best, (i, v)| if v > best.1 { (i, v) } else { best });
+    let mut pivoted = Pivoted::new(covariance, x);
+    let smallest = 1e-9 * pivoted.left.iter().fold(0.0, |a: f64, b| a.max(*b));
+    while pivoted.chosen.len() < count.min(x.len()) {
+        let next = pivoted.largest(&[]);
         // Select at smallest one point. If the kernel vanishes or overflows at all points, the factorisation reports the failure.
-        if !(variance > smallest) && !chosen.is_empty() {
+        if !(pivoted.left[next] > smallest) && !pivoted.chosen.is_empty() {
             break;
         }
-        x.copy_point(best, &mut z);
-        let mut column = vec![0.0; n];
-        covariance.values(CrossInputs { x: x.view(), z: &z }, &mut column, &mut pool);
-        for earlier in &columns {
-            axpy(-earlier[best], earlier, &mut column);
-        }
-        let root = variance.sqrt();
-        for (left, c) in left.iter_mut().zip(&mut column) {
-            *c /= root;
-            *left -= *c * *c;
-        }
-        left[best] = f64::NEG_INFINITY;
-        chosen.push(best);
-        columns.push(column);
+        pivoted.add(next);
     }
-    chosen
+    pivoted.chosen
 }
 
 /// The posterior of one output, exact or through inducing points.
@@ -537,28 +536,19 @@ impl Conditioning {
         }
     }
 
-    /// Computes the P × P posterior covariance matrix of the points z (kernel coordinates).
-    pub(super) fn covariance(
-        &self,
-        covariance: &dyn Covariance,
-        inputs: &Inputs,
-        z: Points<'_>,
-        out: &mut [f64],
-    ) {
-        let (count, mut pool) = (z.len(), Pool::default());
-        let queries = Rows::from_points(z);
-        gram(covariance, &queries, &mut pool, |j, column| {
-            out[j * count + j..(j + 1) * count].copy_from_slice(column);
-        });
-        let mut v = cross(covariance, self.basis(inputs), z, &mut pool);
+    /// Subtracts kᵀ A k′ of all pairs of the `count` columns of `k` from the lower triangle of the matrix `out`.
+    pub(super) fn subtract_products(&self, k: Vec<f64>, count: usize, out: &mut [f64]) {
         let n = self.rank();
-        if let Some(averages) = self.averages() {
-            let mut rows = vec![0.0; n * count];
-            averages.average(&v, &mut rows);
-            v = rows;
-        }
+        let k = match self.averages() {
+            None => k,
+            Some(averages) => {
+                let mut rows = vec![0.0; n * count];
+                averages.average(&k, &mut rows);
+                rows
+            }
+        };
         let mut memory = vec![0.0; Block::room(n, count)];
-        let mut v = Block::pack(&v, n, count, &mut memory);
+        let mut v = Block::pack(&k, n, count, &mut memory);
         match self {
             Conditioning::Exact(exact) => {
                 v.solve(exact.factor.lower());
@@ -569,11 +559,6 @@ impl Conditioning {
                 v.add_gram(-1.0, out);
                 v.solve(inducing.inner.lower());
                 v.add_gram(1.0, out);
-            }
-        }
-        for j in 0..count {
-            for i in 0..j {
-                out[j * count + i] = out[i * count + j];
             }
         }
     }

@@ -7,11 +7,11 @@
 //! and with inducing points s² (k(zᵢ, zᵢ′) − vᵢᵀvᵢ′ + wᵢᵀwᵢ′), wᵢ = R⁻¹vᵢ. All vᵢ and all variances are computed once, O(n²P) for P
 //! points and n data; a column then costs O(nP). The P × P matrix is never formed.
 
-use super::conditioning::Conditioning;
 use super::gaussian_process::GaussianProcess;
 use super::inputs::Inputs;
 use super::kernels::{Covariance, CrossInputs};
 use super::posterior::CHUNK;
+use super::state;
 use crate::linalg::{Blocks, Points, Pool, Rows, vector};
 
 /// Posterior covariances between the points of one batch, one column at a time, in physical units.
@@ -112,16 +112,9 @@ struct Output<'a> {
 
 impl<'a> Output<'a> {
     /// Computes vᵢ, wᵢ and the variances at the points `mapped`; `scale` is s².
-    fn new(
-        covariance: &'a dyn Covariance,
-        conditioned: &Conditioning,
-        inputs: &Inputs,
-        mapped: Points<'_>,
-        scale: f64,
-        pool: &mut Pool,
-    ) -> Self {
-        let (basis, dim) = (conditioned.basis(inputs), mapped.dim());
-        let (nodes, rows) = (basis.len(), conditioned.rank());
+    fn new(own: &'a state::Output, inputs: &Inputs, mapped: Points<'_>, scale: f64, pool: &mut Pool) -> Self {
+        let (basis, dim, covariance) = (own.basis(inputs), mapped.dim(), &*own.covariance);
+        let (nodes, rows) = (basis.len(), own.rank());
         // Computed in parts of CHUNK points, so that the block of one part stays in the cache.
         let (mut first, mut second) = (vec![0.0; rows * mapped.len()], Vec::new());
         let mut block = vec![0.0; nodes * CHUNK.min(mapped.len())];
@@ -131,7 +124,7 @@ impl<'a> Output<'a> {
             for (z, k) in part.chunks_exact(dim).zip(block.chunks_exact_mut(nodes)) {
                 covariance.values(CrossInputs { x: basis.view(), z }, k, pool);
             }
-            conditioned.whiten(block, part.len() / dim, out, &mut second);
+            own.whiten(block, part.len() / dim, out, &mut second);
         }
         let whitened = WhitenedColumns { rows, first, second };
         let prior: Vec<f64> = (0..mapped.len()).map(|i| covariance.diagonal(mapped.at(i))).collect();
@@ -214,14 +207,7 @@ impl GaussianProcess {
         let points = Points::new(&mapped, dim);
         let mut output = |j: usize| {
             let (own, (_, scale)) = (&self.state.outputs[j], self.output_scale(j));
-            Output::new(
-                &*own.covariance,
-                &own.conditioned,
-                &self.state.inputs,
-                points,
-                scale * scale,
-                &mut pool,
-            )
+            Output::new(own, &self.state.inputs, points, scale * scale, &mut pool)
         };
         let each = (0..self.state.outputs.len()).map(&mut output).collect();
         let rows = Rows::from_points(points);

@@ -7,12 +7,12 @@
 //! The first term is a sample of the prior made of random features; the second term corrects it exactly to the data. With inducing
 //! points the correction matches a sample of the values at the inducing points instead. One evaluation costs O(features + n).
 
-use super::features::Feature;
-use super::gaussian_process::Output;
+use super::features::FeatureSum;
 use super::inputs::Inputs;
 use super::kernels::{Covariance, CrossInputs};
 use super::mean::FittedMean;
 use super::space::Space;
+use super::state::Output;
 use crate::linalg::{Dims, Linearization, Points, Pool, Rows, vector};
 use crate::random::Rng;
 use crate::system::Dynamics;
@@ -29,7 +29,7 @@ pub(super) struct Draw {
 
 struct Path {
     covariance: Arc<dyn Covariance>,
-    features: Vec<(f64, Feature)>,
+    features: FeatureSum,
     basis: Rows,
     weights: Vec<f64>,
     shift: f64,
@@ -51,16 +51,17 @@ impl Draw {
         rng: &mut Rng,
     ) {
         let features = output.covariance.features(features, rng);
-        let features: Vec<(f64, Feature)> = features.into_iter().map(|f| (rng.normal(), f)).collect();
-        let basis = output.conditioned.basis(inputs).clone();
-        let mut point = vec![0.0; basis.dim()];
-        let prior: Vec<f64> = (0..basis.len())
+        let features = FeatureSum::new(inputs.dim(), features.into_iter().map(|f| (rng.normal(), f)));
+        let mut pool = Pool::default();
+        let data = output.conditioned.basis(inputs);
+        let mut point = vec![0.0; data.dim()];
+        let prior: Vec<f64> = (0..data.len())
             .map(|i| {
-                basis.copy_point(i, &mut point);
-                features.iter().map(|(w, f)| w * f.value(&point)).sum()
+                data.copy_point(i, &mut point);
+                features.evaluate(&point, &mut [], &mut pool)
             })
             .collect();
-        let weights = output.conditioned.path_weights(&output.targets.y, &prior, rng);
+        let (basis, weights) = (output.basis(inputs).clone(), output.path_weights(inputs, &prior, rng));
         let covariance = Arc::clone(&output.covariance);
         self.outputs.push(Path { covariance, features, basis, weights, shift, scale });
     }
@@ -69,10 +70,7 @@ impl Draw {
 impl Path {
     /// Evaluates f at a point in kernel coordinates and adds its gradient to `gradient` unless that is empty.
     fn evaluate(&self, z: &[f64], gradient: &mut [f64], pool: &mut Pool) -> f64 {
-        let mut sum = 0.0;
-        for (w, feature) in &self.features {
-            sum += w * if gradient.is_empty() { feature.value(z) } else { feature.gradient(z, *w, gradient) };
-        }
+        let mut sum = self.features.evaluate(z, gradient, pool);
         let mut k = pool.take(self.basis.len());
         let pair = CrossInputs { x: self.basis.view(), z };
         self.covariance.values(pair, &mut k, pool);

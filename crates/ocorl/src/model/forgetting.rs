@@ -22,14 +22,18 @@ impl GaussianProcess {
         let partly = (0..self.data.len()).any(|i| drop[i] && occupied[self.state.groups[i]]);
         let mut state = self.state.clone();
         state.regroup(&data);
-        let targets = self.targets(&state, &data, &noise_inflation)?;
+        let targets = state.targets(&self.settings, &data, &noise_inflation)?;
         let mut fast = !partly && !data.is_empty() && self.state.inputs.len() <= self.settings.exact_limit;
         for (output, targets) in state.outputs.iter_mut().zip(&targets) {
             fast = fast && output.conditioned.remove(&gone, targets);
             output.targets = targets.clone();
+            output.compressed = None;
         }
-        self.state =
-            if fast { state } else { self.condition(&data, &noise_inflation, state, &self.hyper())? };
+        self.state = if fast {
+            state
+        } else {
+            state.conditioned(&self.settings, &data, &noise_inflation, &self.hyper())?
+        };
         (self.data, self.noise_inflation) = (data, noise_inflation);
         self.refresh_confidence();
         Ok(())
@@ -53,14 +57,18 @@ impl GaussianProcess {
             noise_inflation[i] = (noise_inflation[i] * factor).min(f64::MAX);
         }
         let mut state = self.state.clone();
-        let targets = self.targets(&state, &self.data, &noise_inflation)?;
+        let targets = state.targets(&self.settings, &self.data, &noise_inflation)?;
         let mut fast = true;
         for (output, targets) in state.outputs.iter_mut().zip(&targets) {
             fast = fast && output.conditioned.raise_noise(targets, output.hyper.noise.exp());
             output.targets = targets.clone();
+            output.compressed = None;
         }
-        self.state =
-            if fast { state } else { self.condition(&self.data, &noise_inflation, state, &self.hyper())? };
+        self.state = if fast {
+            state
+        } else {
+            state.conditioned(&self.settings, &self.data, &noise_inflation, &self.hyper())?
+        };
         self.noise_inflation = noise_inflation;
         self.refresh_confidence();
         Ok(())

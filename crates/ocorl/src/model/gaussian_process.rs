@@ -6,59 +6,31 @@
 //! | e(z) | [`Space`] | input of the kernel: angles as (sin, cos), standardised |
 //! | ẏ | [`Measurements`] | measured derivative, dₓ outputs |
 //! | m(z) | [`FittedMean`] | prior mean in physical units |
-//! | (ẏ − m − shift)/s | [`Targets`] | standardised residual that the kernel explains |
+//! | (ẏ − m − shift)/s | [`Targets`](super::targets::Targets) | standardised residual that the kernel explains |
 //!
-//! This file holds the data and keeps the factors up to date when data arrive; conditioning, prediction, training and sampling are
-//! in `conditioning`, `posterior`, `training` and `draw`. Correlations between outputs are not modelled.
+//! This file holds the model and its interface; what follows from the data is in `state`, and conditioning, prediction, training and sampling
+//! are in `conditioning`, `posterior`, `training` and `draw`. Correlations between outputs are not modelled.
 
 use super::checkpoint::Checkpoint;
-use super::conditioning::{Conditioning, LARGEST_JITTER, diagonal, select_inducing};
 use super::confidence::{Confidence, HeldOutPrediction};
 use super::covariance_columns::CovarianceColumns;
 use super::draw::Draw;
-use super::inputs::{Averages, Inputs};
-use super::kernels::{Covariance, Parameter};
+use super::kernels::Parameter;
 use super::likelihood::Likelihood;
 use super::mean::{FittedMean, Mean};
 use super::notes::{Coordinate, Note};
 use super::posterior::{CHUNK, Chunk};
 use super::settings::{Hyperparameters, Lengthscales, Noise, Settings};
 use super::space::{Scaling, Space};
-use super::targets::{Distinct, Targets};
+use super::state::{Output, State};
 use super::training::{self, Group, TrainingReport};
 use super::weight_space::WeightSpace;
 use super::{ModelError, Posterior, Query, StatisticalModel};
-use crate::linalg::small::axpy;
-use crate::linalg::{Blocks, Dims, Points, Pool};
-use crate::measurements::{Average, MeasurementError, Measurements};
+use crate::linalg::{Blocks, Dims, Points};
+use crate::measurements::{MeasurementError, Measurements};
 use crate::random::{Rng, Stream};
 use crate::system::{Dynamics, Task};
 use rayon::prelude::*;
-use std::sync::Arc;
-
-/// One output, conditioned on the data.
-#[derive(Clone, Debug)]
-pub(super) struct Output {
-    pub(super) hyper: Hyperparameters,
-    pub(super) covariance: Arc<dyn Covariance>,
-    pub(super) targets: Targets,
-    pub(super) conditioned: Conditioning,
-}
-
-/// All quantities that are computed from the data and the hyper-parameters.
-#[derive(Clone)]
-pub(super) struct State {
-    pub(super) space: Space,
-    /// Shift and scale that standardise the outputs.
-    scaling: Scaling,
-    mean: FittedMean,
-    /// For each measurement the index of its distinct input.
-    pub(super) groups: Vec<usize>,
-    distinct: Distinct,
-    /// The distinct inputs in the kernel's coordinates.
-    pub(super) inputs: Inputs,
-    pub(super) outputs: Vec<Output>,
-}
 
 /// A Gaussian process model of a vector field.
 ///
@@ -120,29 +92,18 @@ impl GaussianProcess {
         let space = Space::new(dims, angles);
         let parameters = settings.kernel.parameters(space.dim());
         let hyper = Hyperparameters { kernel: parameters.iter().map(|p| p.starts[0]).collect(), noise: 0.0 };
+        let data = Measurements::new(dims);
+        let mean = FittedMean::fit(&settings.mean, data.points(), data.derivatives());
+        let state = State::new(space, Scaling::identity(dims.state), mean);
         let mut model = GaussianProcess {
-            state: State {
-                scaling: Scaling::identity(dims.state),
-                mean: FittedMean::fit(
-                    &settings.mean,
-                    Points::new(&[], dims.point()),
-                    &Blocks::zeros(dims.state, 0),
-                ),
-                groups: Vec::new(),
-                distinct: Distinct::default(),
-                inputs: Inputs::new(space.dim()),
-                space,
-                outputs: Vec::new(),
-            },
+            state: state.conditioned(&settings, &data, &[], &vec![hyper; dims.state])?,
             settings,
-            data: Measurements::new(dims),
+            data,
             noise_inflation: Vec::new(),
             confidence_scale: Vec::new(),
             accumulated_gain: vec![0.0; dims.state],
             trained: false,
         };
-        let empty = model.data.clone();
-        model.state = model.condition(&empty, &[], model.state.clone(), &vec![hyper; dims.state])?;
         model.refresh_confidence();
         Ok(model)
     }
@@ -182,6 +143,18 @@ impl GaussianProcess {
         Coordinate { index, part }
     }
 
+    /// Mean and standard deviation of each coordinate of the kernel in the data, in which its lengthscales are measured. An angle has two
+    /// coordinates, its sine and cosine.
+    pub fn input_scaling(&self) -> (&[f64], &[f64]) {
+        let scaling = &self.state.space.scaling;
+        (&scaling.shift, &scaling.scale)
+    }
+
+    /// Mean and standard deviation of each output in the data, less the prior mean, in which the signal variances are measured.
+    pub fn output_scaling(&self) -> (&[f64], &[f64]) {
+        (&self.state.scaling.shift, &self.state.scaling.scale)
+    }
+
     /// The hyper-parameters of an output. Lengthscales are in units of the standard deviation of the data.
     pub fn hyperparameters(&self, output: usize) -> &Hyperparameters {
         &self.state.outputs[output].hyper
@@ -201,7 +174,8 @@ impl GaussianProcess {
         }) {
             return Err(wrong(format!("{bad:?}")));
         }
-        self.state = self.condition(&self.data, &self.noise_inflation, self.state.frame(), hyper)?;
+        let frame = self.state.frame();
+        self.state = frame.conditioned(&self.settings, &self.data, &self.noise_inflation, hyper)?;
         self.refresh_confidence();
         Ok(())
     }
@@ -236,6 +210,25 @@ impl GaussianProcess {
             notes.push(Note::Inducing { points, of: state.inputs.len() });
         }
         notes
+    }
+
+    /// A copy whose predictions need fewer points than there are data, with the errors that
+    /// [`compression_errors`](Self::compression_errors) bounds. `None` if no output can be compressed: with few data, with data that are
+    /// not similar to each other, through inducing points, and with correlated noise.
+    pub fn compressed(&self) -> Option<GaussianProcess> {
+        let state = self.state.compressed()?;
+        Some(GaussianProcess { state, ..self.clone() })
+    }
+
+    /// Bounds on the errors that the compression of an output causes at every point z: |σ² − σ̂²| ≤ the first number times σ̂², and
+    /// |μ − μ̂| ≤ the second number times σ̂. Both are zero for an output that is not compressed.
+    pub fn compression_errors(&self, output: usize) -> (f64, f64) {
+        self.state.outputs[output].compressed.as_ref().map_or((0.0, 0.0), |c| c.errors())
+    }
+
+    /// Number of points from which the predictions of an output are computed.
+    pub fn basis_points(&self, output: usize) -> usize {
+        self.state.outputs[output].basis(&self.state.inputs).len()
     }
 
     /// The information gain I(y; f) of all data under the present hyper-parameters, for each output, in nats.
@@ -273,144 +266,6 @@ impl GaussianProcess {
         (self.state.scaling.shift[output], self.state.scaling.scale[output])
     }
 
-    /// The standardised targets of all outputs; measurements in the same group of `state` are merged.
-    pub(super) fn targets(
-        &self,
-        state: &State,
-        data: &Measurements,
-        noise_inflation: &[f64],
-    ) -> Result<Vec<Targets>, ModelError> {
-        let residuals = residuals(&state.mean, data)?;
-        let reference = self.settings.noise == Noise::Reference;
-        Ok((0..data.dims().state)
-            .map(|j| {
-                let (shift, scale) = (state.scaling.shift[j], state.scaling.scale[j]);
-                let each = (0..data.len()).map(|i| {
-                    let std = data.noise_std().at(i)[j] / scale;
-                    let variance = if reference { std } else { std * std };
-                    (state.groups[i], (residuals.at(i)[j] - shift) / scale, variance * noise_inflation[i])
-                });
-                let links = (1..data.len()).filter_map(|i| {
-                    let correlation = data.average(i).correlation.get(j).filter(|r| **r != 0.0)?;
-                    Some((state.groups[i], state.groups[i - 1], *correlation))
-                });
-                let merged = Targets::merge(state.inputs.len(), each);
-                if data.is_pointwise() { merged } else { merged.linked(links) }
-            })
-            .collect())
-    }
-
-    /// Conditions all outputs on the data, in the standardised coordinates of `state`.
-    pub(super) fn condition(
-        &self,
-        data: &Measurements,
-        noise_inflation: &[f64],
-        mut state: State,
-        hyper: &[Hyperparameters],
-    ) -> Result<State, ModelError> {
-        state.regroup(data);
-        let targets = self.targets(&state, data, noise_inflation)?;
-        let inputs = &state.inputs;
-        let many = inputs.len() > self.settings.exact_limit;
-        let outputs: Result<Vec<Output>, usize> = hyper
-            .par_iter()
-            .zip(targets)
-            .enumerate()
-            .map(|(j, (hyper, targets))| {
-                let covariance: Arc<dyn Covariance> =
-                    self.settings.kernel.bind(&hyper.kernel, inputs.dim()).into();
-                let chosen =
-                    many.then(|| select_inducing(&*covariance, &inputs.x, self.settings.inducing_points));
-                let factor = hyper.noise.exp();
-                let conditioned =
-                    Conditioning::new(&*covariance, inputs, &targets, factor, chosen.as_deref()).ok_or(j)?;
-                Ok(Output { hyper: hyper.clone(), covariance, targets, conditioned })
-            })
-            .collect();
-        match outputs {
-            Ok(outputs) => {
-                state.outputs = outputs;
-                Ok(state)
-            }
-            Err(output) => {
-                let covariance = self.settings.kernel.bind(&hyper[output].kernel, inputs.dim());
-                Err(not_positive_definite(&*covariance, &state, data, output))
-            }
-        }
-    }
-
-    /// Fits the standardisation and the prior mean to `data`; the result is not yet conditioned.
-    pub(super) fn standardized(&self, data: &Measurements) -> Result<State, ModelError> {
-        let mut state = self.state.frame();
-        if data.is_empty() {
-            return Ok(state);
-        }
-        let offset = self.settings.scale_offset;
-        state.space.standardize(data.nodes(), offset);
-        state.mean = FittedMean::fit(&self.settings.mean, data.points(), data.derivatives());
-        let residuals = residuals(&state.mean, data)?;
-        state.scaling = Scaling::of(residuals.points(), offset);
-        // An output that is constant in the data has no measurable spread; its magnitude or its noise replaces it.
-        for &j in &state.scaling.flat {
-            let noise = data.noise_std().iter().map(|s| s[j]).fold(0.0, f64::max);
-            let size = state.scaling.shift[j].abs().max(noise);
-            state.scaling.scale[j] = if size > 0.0 { size } else { 1.0 };
-        }
-        Ok(state)
-    }
-
-    /// Extends all Cholesky factors by the last measurements of `data`. Returns false and changes nothing if one of them cannot be
-    /// extended.
-    fn append(&mut self, data: &Measurements, noise_inflation: &[f64]) -> Result<bool, ModelError> {
-        let known = self.data.len();
-        let state = &mut self.state;
-        let limit = self.settings.exact_limit;
-        if state.inputs.len() + data.len() - known > limit || known == 0 || !data.is_pointwise() {
-            return Ok(false);
-        }
-        let (new, before, dim) = (known..data.len(), state.inputs.len(), state.space.dim());
-        if new.clone().any(|i| !state.distinct.group(data.points().at(i)).1) {
-            state.distinct.truncate(before);
-            return Ok(false);
-        }
-        let mut columns = vec![0.0; dim * new.len()];
-        for (i, out) in new.clone().zip(columns.chunks_exact_mut(dim)) {
-            state.space.map(data.points().at(i), out);
-        }
-        state.inputs.x.append(Points::new(&columns, dim));
-        state.groups.extend((0..new.len()).map(|i| before + i));
-        let undo = |state: &mut State| {
-            state.inputs.x.retain(|i| i < before);
-            state.groups.truncate(known);
-            state.distinct.truncate(before);
-        };
-        let targets = match self.targets(&self.state, data, noise_inflation) {
-            Ok(targets) => targets,
-            Err(error) => {
-                undo(&mut self.state);
-                return Err(error);
-            }
-        };
-        let State { inputs, outputs, .. } = &mut self.state;
-        let x = &inputs.x;
-        let grown: Vec<bool> = outputs
-            .par_iter_mut()
-            .zip(&targets)
-            .map(|(o, targets)| o.conditioned.append(&*o.covariance, x, targets, o.hyper.noise.exp()))
-            .collect();
-        if grown.iter().all(|grown| *grown) {
-            for (output, targets) in outputs.iter_mut().zip(targets) {
-                output.targets = targets;
-            }
-            return Ok(true);
-        }
-        for (output, _) in outputs.iter_mut().zip(grown).filter(|(_, grown)| *grown) {
-            output.conditioned.truncate(before);
-        }
-        undo(&mut self.state);
-        Ok(false)
-    }
-
     pub(super) fn refresh_confidence(&mut self) {
         let outputs = self.data.dims().state;
         let scale = |(j, gain): (usize, &f64)| {
@@ -424,121 +279,6 @@ impl GaussianProcess {
             }
             _ => fresh,
         };
-    }
-}
-
-/// Builds the error that names the two closest inputs.
-fn not_positive_definite(
-    covariance: &dyn Covariance,
-    state: &State,
-    data: &Measurements,
-    output: usize,
-) -> ModelError {
-    let (n, x) = (state.inputs.x.len(), state.inputs.x.view());
-    // The first measurement at each input.
-    let measurement = |node: usize| {
-        let row = |a: &Averages| (0..a.len()).find(|&row| a.of(row).contains(&node)).unwrap_or(0);
-        let group = state.inputs.averages.as_ref().map_or(node, |a| row(a));
-        state.groups.iter().position(|&g| g == group).unwrap_or(0)
-    };
-    let distance =
-        |i: usize, j: usize| (0..x.dim()).map(|d| (x.row(d)[i] - x.row(d)[j]).powi(2)).sum::<f64>();
-    let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (j, i)));
-    // Two nodes of one average do not count as two measurements.
-    let apart = pairs.filter(|&(i, j)| state.inputs.averages.is_none() || measurement(i) != measurement(j));
-    let closest = apart.map(|(i, j)| (distance(i, j), i, j));
-    let (square, i, j) =
-        closest.fold((f64::INFINITY, 0, 0), |best, this| if this.0 < best.0 { this } else { best });
-    let (first, second) = (measurement(i), measurement(j));
-    let noise = |i: usize| data.noise_std().at(i)[output] / state.scaling.scale[output];
-    // The largest eigenvalue is at most the trace, the smallest is at least the smallest noise variance.
-    let trace: f64 = diagonal(covariance, &state.inputs.x).iter().sum();
-    let least = (0..data.len()).map(noise).fold(f64::INFINITY, f64::min);
-    ModelError::NotPositiveDefinite {
-        output,
-        points: state.inputs.len(),
-        jitter: LARGEST_JITTER,
-        first: first.min(second),
-        second: first.max(second),
-        distance: square.sqrt(),
-        noise: noise(first).min(noise(second)),
-        condition: trace / (least * least),
-    }
-}
-
-/// The residuals ẏ − m(z) of all measurements; for averages y − Σ w m(z).
-pub(super) fn residuals(mean: &FittedMean, data: &Measurements) -> Result<Blocks, ModelError> {
-    let outputs = data.dims().state;
-    let mut prior = vec![0.0; outputs * data.nodes().len()];
-    if data.is_empty() {
-        return Ok(Blocks::zeros(outputs, 0));
-    }
-    mean.add_values(data.nodes(), &mut prior, &mut Pool::default());
-    if !data.is_pointwise() {
-        prior = averaged(&prior, data);
-    }
-    if let Some(bad) = prior.iter().position(|m| !m.is_finite()) {
-        let (index, output) = (bad / outputs, bad % outputs);
-        return Err(ModelError::PriorMean { index, output, value: prior[bad] });
-    }
-    let measured = data.derivatives().as_slice().iter();
-    Ok(Blocks::from_vec(measured.zip(&prior).map(|(y, m)| y - m).collect(), outputs))
-}
-
-/// Averages vectors that are given at the nodes over the nodes of each row.
-fn averaged(at_nodes: &[f64], data: &Measurements) -> Vec<f64> {
-    let outputs = data.dims().state;
-    let (mut rows, mut nodes) = (vec![0.0; outputs * data.len()], at_nodes.chunks_exact(outputs));
-    for (i, row) in rows.chunks_exact_mut(outputs).enumerate() {
-        for (w, value) in data.average(i).weights.iter().zip(&mut nodes) {
-            axpy(*w, value, row);
-        }
-    }
-    rows
-}
-
-impl State {
-    /// A copy of the standardisation and the prior mean, without data and factors.
-    fn frame(&self) -> State {
-        State {
-            space: self.space.clone(),
-            scaling: self.scaling.clone(),
-            mean: self.mean.clone(),
-            groups: Vec::new(),
-            distinct: Distinct::default(),
-            inputs: Inputs::new(self.space.dim()),
-            outputs: Vec::new(),
-        }
-    }
-
-    /// Determines the distinct inputs of `data` and maps them to the kernel's coordinates.
-    pub(super) fn regroup(&mut self, data: &Measurements) {
-        let dim = self.space.dim();
-        (self.distinct, self.inputs, self.groups) =
-            (Distinct::default(), Inputs::new(dim), Vec::with_capacity(data.len()));
-        if data.is_empty() {
-            return;
-        }
-        let (mut columns, mut mapped) = (Vec::new(), vec![0.0; dim]);
-        let mut averages = (!data.is_pointwise()).then(Averages::default);
-        for i in 0..data.len() {
-            let Average { nodes, weights, .. } = data.average(i);
-            let (group, new) = self.distinct.group(nodes.as_slice());
-            // Equal points are merged. Equal averages are not, because their noise may be correlated with that of other rows.
-            let (group, new) =
-                if new || nodes.len() == 1 { (group, new) } else { (self.distinct.next(), true) };
-            self.groups.push(group);
-            if new {
-                for q in 0..nodes.len() {
-                    self.space.map(nodes.at(q), &mut mapped);
-                    columns.extend_from_slice(&mapped);
-                }
-                if let Some(averages) = &mut averages {
-                    averages.push(weights);
-                }
-            }
-        }
-        self.inputs = Inputs::of(Points::new(&columns, dim), averages);
     }
 }
 
@@ -560,12 +300,16 @@ impl StatisticalModel for GaussianProcess {
         data.append(new)?;
         let mut noise_inflation = self.noise_inflation.clone();
         noise_inflation.resize(data.len(), 1.0);
-        let gained: Vec<f64> = if self.append(&data, &noise_inflation)? {
+        let gained: Vec<f64> = if self.state.append(&self.settings, &data, &noise_inflation)? {
             self.state.outputs.iter().map(|o| o.conditioned.information_gain_from(known)).collect()
         } else {
             let before = self.information_gain();
-            let fresh = if self.data.is_empty() { self.standardized(&data)? } else { self.state.frame() };
-            self.state = self.condition(&data, &noise_inflation, fresh, &self.hyper())?;
+            let fresh = if self.data.is_empty() {
+                self.state.standardized(&self.settings, &data)?
+            } else {
+                self.state.frame()
+            };
+            self.state = fresh.conditioned(&self.settings, &data, &noise_inflation, &self.hyper())?;
             self.information_gain()
                 .iter()
                 .zip(before)
@@ -587,7 +331,8 @@ impl StatisticalModel for GaussianProcess {
         }
         let noise_inflation = vec![1.0; all.len()];
         let (before, hyper) = (self.information_gain(), self.hyper());
-        self.state = self.condition(all, &noise_inflation, self.standardized(all)?, &hyper)?;
+        let fresh = self.state.standardized(&self.settings, all)?;
+        self.state = fresh.conditioned(&self.settings, all, &noise_inflation, &hyper)?;
         (self.data, self.noise_inflation) = (all.clone(), noise_inflation);
         let gained = self.information_gain();
         for ((sum, after), before) in self.accumulated_gain.iter_mut().zip(gained).zip(before) {
@@ -601,9 +346,9 @@ impl StatisticalModel for GaussianProcess {
         if self.data.is_empty() {
             return Err(ModelError::NoData);
         }
-        let mut state = self.standardized(&self.data)?;
+        let mut state = self.state.standardized(&self.settings, &self.data)?;
         state.regroup(&self.data);
-        let targets = self.targets(&state, &self.data, &self.noise_inflation)?;
+        let targets = state.targets(&self.settings, &self.data, &self.noise_inflation)?;
         let hyper = self.hyper();
         let all: Vec<usize> = (0..targets.len()).collect();
         let sets: Vec<&[usize]> = match self.settings.lengthscales {
@@ -632,7 +377,7 @@ impl StatisticalModel for GaussianProcess {
                 trained[j] = Hyperparameters { kernel: point[..count].to_vec(), noise: point[count + k] };
             }
         }
-        self.state = self.condition(&self.data, &self.noise_inflation, state, &trained)?;
+        self.state = state.conditioned(&self.settings, &self.data, &self.noise_inflation, &trained)?;
         if !self.trained {
             // Data from before this training had been weighted with untrained hyper-parameters.
             self.accumulated_gain = self.information_gain();
@@ -679,12 +424,7 @@ impl StatisticalModel for GaussianProcess {
         }
         for (j, output) in self.state.outputs.iter().enumerate() {
             let block = out.at_mut(j);
-            output.conditioned.covariance(
-                &*output.covariance,
-                &self.state.inputs,
-                Points::new(&mapped, dim),
-                block,
-            );
+            output.covariances(&self.state.inputs, Points::new(&mapped, dim), block);
             let scale = self.output_scale(j).1;
             for entry in block.iter_mut() {
                 *entry *= scale * scale;
@@ -709,12 +449,20 @@ impl StatisticalModel for GaussianProcess {
         self.restore(data, checkpoint)
     }
 
+    fn compressed(&self) -> Option<Box<dyn StatisticalModel>> {
+        Some(Box::new(GaussianProcess::compressed(self)?))
+    }
+
     fn fork(&self) -> Box<dyn StatisticalModel> {
         Box::new(self.clone())
     }
 
     fn notes(&self) -> Vec<Note> {
         GaussianProcess::notes(self)
+    }
+
+    fn as_gaussian_process(&self) -> Option<&GaussianProcess> {
+        Some(self)
     }
 
     fn weight_space(&self) -> Option<WeightSpace> {
@@ -728,7 +476,7 @@ impl StatisticalModel for GaussianProcess {
     /// The prior keeps the hyper-parameters and the standardisation that were learned from the data.
     fn prior(&self) -> Option<Box<dyn StatisticalModel>> {
         let empty = Measurements::new(self.dims());
-        let state = self.condition(&empty, &[], self.state.frame(), &self.hyper()).ok()?;
+        let state = self.state.frame().conditioned(&self.settings, &empty, &[], &self.hyper()).ok()?;
         Some(Box::new(GaussianProcess {
             settings: self.settings.clone(),
             data: empty,

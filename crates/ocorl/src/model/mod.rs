@@ -24,11 +24,13 @@
 
 mod at_interval;
 mod checkpoint;
+mod compressed;
 mod conditioning;
 pub mod confidence;
 mod covariance_columns;
 mod draw;
 mod ensemble;
+mod evidence;
 mod features;
 mod forgetting;
 mod gaussian_process;
@@ -39,9 +41,11 @@ mod mean;
 mod minimize;
 mod noise;
 mod notes;
+mod pivoted;
 mod posterior;
 mod settings;
 mod space;
+mod state;
 mod targets;
 mod training;
 mod weight_space;
@@ -244,11 +248,22 @@ pub trait StatisticalModel: Send + Sync {
         Err(ModelError::Setting { what: "checkpoint", value: "present".into(), need })
     }
 
+    /// A copy of the model whose predictions (posterior and samples) cost less, for planning and control. Their errors are far below σ;
+    /// everything else is as in this model, and an update makes the copy exact again. `None` if there is no such copy.
+    fn compressed(&self) -> Option<Box<dyn StatisticalModel>> {
+        None
+    }
+
     /// Copies the model, so that the copy can be updated while other threads still plan with this one.
     fn fork(&self) -> Box<dyn StatisticalModel>;
 
     /// Remarks for the user about the data and the numerics, for example constant inputs or added jitter.
     fn notes(&self) -> Vec<Note> {
         Vec::new()
+    }
+
+    /// This model as a Gaussian process, whose evidence compares hypotheses about the data; `None` if it is another model.
+    fn as_gaussian_process(&self) -> Option<&GaussianProcess> {
+        None
     }
 }

@@ -45,7 +45,7 @@ impl GaussianProcess {
             self.state.space.map(chunk.z.at(i), out);
         }
         for j in 0..self.state.outputs.len() {
-            let n = self.state.outputs[j].conditioned.basis(&self.state.inputs).len();
+            let n = self.state.outputs[j].basis(&self.state.inputs).len();
             // A mean needs one column of k at a time; a standard deviation needs all of them.
             let mut k = pool.take(n * if chunk.query.std() { count } else { 1 });
             self.mean_of(j, chunk, &mapped, &mut k, mean, pool);
@@ -69,7 +69,7 @@ impl GaussianProcess {
         pool: &mut Pool,
     ) {
         let (output, (shift, scale)) = (&self.state.outputs[j], self.output_scale(j));
-        let (basis, weights) = (output.conditioned.basis(&self.state.inputs), output.conditioned.weights());
+        let (basis, weights) = (output.basis(&self.state.inputs), output.weights());
         let (n, dim) = (basis.len(), self.state.space.dim());
         let mut gradient = pool.take(dim);
         for i in 0..z.len() {
@@ -98,12 +98,12 @@ impl GaussianProcess {
         pool: &mut Pool,
     ) {
         let (output, (_, scale)) = (&self.state.outputs[j], self.output_scale(j));
-        let basis = output.conditioned.basis(&self.state.inputs);
+        let basis = output.basis(&self.state.inputs);
         let (n, dim, jacobian) = (basis.len(), self.state.space.dim(), query == Query::All);
         let (mut gradient, mut reduction) = (pool.take(dim), pool.take(z.len()));
         // The Jacobians need A k; the standard deviation alone does not.
         let mut weights = pool.take(if jacobian { k.len() } else { 0 });
-        output.conditioned.reduce(k, jacobian.then_some(&mut weights[..]), &mut reduction, pool);
+        output.reduce(k, jacobian.then_some(&mut weights[..]), &mut reduction, pool);
         for i in 0..z.len() {
             let point = &mapped[i * dim..(i + 1) * dim];
             let prior = output.covariance.diagonal(point);

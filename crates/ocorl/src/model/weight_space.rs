@@ -17,9 +17,10 @@
 //! jointly the band also admits functions that no weights represent.
 
 use super::Feature;
-use super::gaussian_process::{GaussianProcess, Output};
+use super::gaussian_process::GaussianProcess;
 use super::inputs::Inputs;
 use super::space::Space;
+use super::state::Output;
 use crate::linalg::small::dot;
 use crate::linalg::{Cholesky, Dims};
 

@@ -10,7 +10,7 @@
 //! once ([`shooting`](super::shooting)). The gaps that this opens are closed by the next step, and at the end by one rollout. If the start
 //! is feasible and the result costs more than it, the planner discards the result and repeats the search with rollouts.
 //!
-//! General path constraints are left out: only control limits, rate limits and rejection by state bounds are supported.
+//! Control limits, rate limits and rejection by state limits are treated here. [`limits`](super::limits) adds constraints as a cost.
 
 use super::riccati::{Backward, Expansion, ExpectedDecrease, Solution};
 use super::rollout::{Forward, Law, Rollout, clamp_all};
@@ -48,6 +48,8 @@ pub struct Settings {
     pub line_search: usize,
     /// Method by which the line search evaluates a candidate step.
     pub forward: ForwardPass,
+    /// Part of the width of the state limits by which [`plan_within_limits`](super::plan_within_limits) stays away from them.
+    pub limit_margin: f64,
 }
 
 impl Default for Settings {
@@ -59,6 +61,7 @@ impl Default for Settings {
             sufficient_decrease: 1e-4,
             line_search: 15,
             forward: ForwardPass::Rollout,
+            limit_margin: 0.0,
         }
     }
 }
@@ -143,6 +146,7 @@ impl Ilqr {
             outcome: summary.outcome,
             gradient_norm: summary.gradient_norm,
             trace: self.trace.clone(),
+            attempts: Vec::new(),
         })
     }
 
@@ -192,6 +196,17 @@ impl Ilqr {
     /// Returns the gains K_k of the last solve, stored as gradients ∇ₓuⱼ.
     pub fn gains(&self) -> &Blocks {
         &self.solution.gains
+    }
+
+    /// Returns J of the trajectory of the last solve under the cost of `problem`, which has the same time grid.
+    pub(super) fn cost_of_trajectory(&mut self, problem: &Problem<'_>) -> f64 {
+        self.current.evaluate_cost(problem, &self.stage_times, &self.stage_weights);
+        self.current.cost
+    }
+
+    /// Returns the point (x, u) at which the last solve evaluated f at stage `at`, counted over all intervals.
+    pub(super) fn stage_point(&self, at: usize) -> &[f64] {
+        self.current.points.at(at)
     }
 
     /// Returns the record of every iteration of the last solve.

@@ -10,11 +10,15 @@
 //! [`Ilqr`] minimises J over any [`Dynamics`](crate::system::Dynamics) and [`Cost`]. The [`Transcription`] defines how ẋ = f is integrated
 //! between the nodes. The planner does not distinguish true dynamics from a learned model.
 //!
-//! Left out on purpose: the search is local, so global optimality is not guaranteed (several starts, [`best_of`], reduce the risk), and
-//! there are no path constraints other than limits on the controls and their rates.
+//! [`best_of`] and [`plan_within_limits`] also hold the states within limits, and satisfy general constraints g(t, x, u) ≤ 0
+//! ([`PathConstraints`]).
+//!
+//! Left out on purpose: a single search is local, so global optimality is not guaranteed (several starts, [`best_of`], reduce the risk).
 
 mod box_qp;
 mod ilqr;
+mod limits;
+mod portfolio;
 mod rate;
 mod riccati;
 mod rollout;
@@ -25,9 +29,11 @@ mod starts;
 mod transcription;
 
 pub use ilqr::{ForwardPass, Ilqr, Settings, Summary};
+pub use limits::{PathConstraints, plan_within_limits};
+pub use portfolio::{Attempt, Effort, Raced, SearchKind, SearchOfKind, race, same_basin};
 pub use rate::RateConstraint;
 pub use stages::{RoughToFine, Search, in_stages};
-pub use starts::{Start, best_of, better};
+pub use starts::{Start, best_of, better, each_of};
 pub use transcription::{Quadrature, Transcription};
 
 use crate::simulate::Trajectory;
@@ -48,6 +54,7 @@ use std::ops::{Deref, DerefMut};
 ///     times: &uniform_grid(5.0, 50),
 ///     control_bounds: &Bounds::symmetric([1.0]),
 ///     state_bounds: None,
+///     constraints: PathConstraints::default(),
 ///     rate_limit: None,
 ///     transcription: Transcription::default(),
 /// };
@@ -67,9 +74,10 @@ pub struct Problem<'a> {
     pub control_bounds: &'a Bounds,
     /// Limit on how fast the controls may change; `None` for no limit.
     pub rate_limit: Option<RateConstraint<'a>>,
-    /// Bounds outside which a trajectory has infinite cost. The line search rejects such trajectories but does not optimise along the
-    /// bounds. They keep a plan in the region where its dynamics are meaningful and are not constraints of the task.
+    /// Limits of the states. [`Ilqr`] rejects trajectories that leave them; [`plan_within_limits`] also searches along them.
     pub state_bounds: Option<&'a Bounds>,
+    /// General constraints, and margins of these and of the state limits. Only [`plan_within_limits`] treats them.
+    pub constraints: PathConstraints<'a>,
     /// Numerical integration of dynamics and cost between two nodes.
     pub transcription: Transcription,
 }
@@ -143,6 +151,9 @@ pub struct Plan {
     /// Record of every iteration, in order.
     #[serde(skip)]
     pub trace: Vec<Iteration>,
+    /// Record of the portfolio of searches behind the plan; empty if there was only one search.
+    #[serde(skip)]
+    pub attempts: Vec<Attempt>,
 }
 
 impl Deref for Plan {
@@ -242,6 +253,32 @@ pub enum PlanError {
         /// Value of the limit.
         value: f64,
     },
+    /// The planner found no trajectory within the limits of the states.
+    #[error(
+        "no trajectory within the limits of the states was found: state {state} is outside by {by:.3e} at t = {time}; \
+         widen the limit of this state or the limits of the controls, or begin elsewhere"
+    )]
+    OutsideLimits {
+        /// Index of the state that is farthest outside.
+        state: usize,
+        /// Time at which it is outside.
+        time: f64,
+        /// Distance from the limit, in the unit of the state.
+        by: f64,
+    },
+    /// The planner found no trajectory that satisfies the constraints.
+    #[error(
+        "no trajectory that satisfies the constraint '{constraint}' was found: it is violated by {by:.3e} at t = {time}; \
+         relax this constraint or the limits of the controls, allow more time, or begin elsewhere"
+    )]
+    Violated {
+        /// Name of the constraint that is violated most.
+        constraint: String,
+        /// Time at which it is violated.
+        time: f64,
+        /// Value of g, which must not be positive.
+        by: f64,
+    },
     /// The transcription has no integration step.
     #[error("the transcription has 0 integration steps per interval; it needs at least one")]
     NoSubsteps,
@@ -267,6 +304,7 @@ impl<'a> Problem<'a> {
             control_bounds: &task.control_bounds,
             rate_limit: task.rate_limit.as_ref().map(|limit| RateConstraint::new(limit, &task.safe_control)),
             state_bounds: None,
+            constraints: PathConstraints { constraints: task.constraints.as_deref(), margins: None },
             transcription: Transcription::default(),
         }
     }
@@ -338,4 +376,22 @@ impl Problem<'_> {
 /// Returns `intervals + 1` equally spaced times from 0 to `horizon`.
 pub fn uniform_grid(horizon: f64, intervals: usize) -> Vec<f64> {
     (0..=intervals).map(|k| horizon * k as f64 / intervals as f64).collect()
+}
+
+/// Returns the times from 0 to `horizon` of a grid for a plant that holds each control for `hold`: equal multiples of it, at most
+/// `intervals` of them, of which the last may be shorter. With `hold` = 0 it is [`uniform_grid`].
+///
+/// ```
+/// assert_eq!(ocorl::plan::held_grid(10.0, 2.5, 100), [0.0, 2.5, 5.0, 7.5, 10.0]);
+/// assert_eq!(ocorl::plan::held_grid(10.0, 2.5, 3), [0.0, 5.0, 10.0]);
+/// assert_eq!(ocorl::plan::held_grid(10.0, 4.0, 100), [0.0, 4.0, 8.0, 10.0]);
+/// ```
+pub fn held_grid(horizon: f64, hold: f64, intervals: usize) -> Vec<f64> {
+    let holds = if hold > 0.0 { (horizon / hold * (1.0 - 1e-9)).ceil() } else { 0.0 };
+    if holds < 1.0 {
+        return uniform_grid(horizon, intervals);
+    }
+    let length = (holds / intervals as f64).ceil() * hold;
+    let nodes = (0..=intervals).map(|k| length * k as f64);
+    nodes.take_while(|t| *t < horizon * (1.0 - 1e-9)).chain([horizon]).collect()
 }

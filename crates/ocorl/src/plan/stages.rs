@@ -91,16 +91,11 @@ impl Plan {
         }
     }
 
-    /// Interpolates the states linearly at other times.
+    /// Interpolates the states at other times.
     fn states_at(&self, times: &[f64]) -> Blocks {
         let mut out = Blocks::zeros(self.states.size(), times.len());
         for (i, &time) in times.iter().enumerate() {
-            let k = self.interval(time);
-            let share = ((time - self.times[k]) / (self.times[k + 1] - self.times[k])).clamp(0.0, 1.0);
-            let (from, to) = (self.states.at(k), self.states.at(k + 1));
-            for ((x, from), to) in out.at_mut(i).iter_mut().zip(from).zip(to) {
-                *x = from + share * (to - from);
-            }
+            self.state(time, out.at_mut(i));
         }
         out
     }

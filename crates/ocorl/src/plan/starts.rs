@@ -1,6 +1,6 @@
 //! Multi-start search: local searches from several starts, of which the best plan is kept.
 
-use super::{Guess, Ilqr, Plan, PlanError, Problem, Settings};
+use super::{Guess, Plan, PlanError, Problem, Settings, plan_within_limits};
 use crate::linalg::Blocks;
 use crate::random::{Rng, Stream};
 use crate::system::Dynamics;
@@ -62,7 +62,7 @@ impl Start {
     }
 }
 
-/// Plans from every start in parallel and returns the plan of least cost (the first of equals).
+/// Plans from every start in parallel, within the limits of the states, and returns the plan of least cost (the first of equals).
 ///
 /// `dynamics` creates one copy for each start. Starts without a plan are skipped; if all fail, the first error is
 /// returned. The result does not depend on the number of threads.
@@ -86,11 +86,19 @@ pub fn best_of(
     starts: &[Start],
 ) -> Result<Plan, PlanError> {
     assert!(!starts.is_empty(), "at least one start is needed");
-    let plans: Vec<Result<Plan, PlanError>> = starts
-        .par_iter()
-        .map(|start| Ilqr::new(settings.clone()).plan(dynamics().as_mut(), problem, start.guess()))
-        .collect();
+    let plans = each_of(dynamics, problem, settings, starts);
     plans.into_iter().reduce(better).unwrap_or(Err(PlanError::NoIntervals { nodes: 0 }))
+}
+
+/// Does the same as [`best_of`], but returns the result of every start, in their order.
+pub fn each_of(
+    dynamics: &(dyn Fn() -> Box<dyn Dynamics> + Sync),
+    problem: &Problem<'_>,
+    settings: &Settings,
+    starts: &[Start],
+) -> Vec<Result<Plan, PlanError>> {
+    let plan = |start| plan_within_limits(dynamics().as_mut(), problem, settings, start);
+    starts.par_iter().map(plan).collect()
 }
 
 /// Returns the plan of lower cost: the first of equals, and the first error if neither is a plan.

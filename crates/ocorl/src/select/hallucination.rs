@@ -47,10 +47,14 @@ impl Hallucination {
     /// Predicts the whole episode from its initial state at `count` times. The closed loop of fₙ and πₙ then follows the plan
     /// exactly.
     pub fn whole(&self, count: usize) -> Candidates {
-        let Dims { state, .. } = self.reference.plan.dims();
         let end = self.reference.end();
-        let times: Vec<f64> = (0..count).map(|i| end * i as f64 / (count - 1).max(1) as f64).collect();
-        let mut points = Vec::with_capacity(count * (state + self.controls));
+        self.at((0..count).map(|i| end * i as f64 / (count - 1).max(1) as f64).collect())
+    }
+
+    /// Predicts the whole episode at the given times.
+    pub fn at(&self, times: Vec<f64>) -> Candidates {
+        let Dims { state, .. } = self.reference.plan.dims();
+        let mut points = Vec::with_capacity(times.len() * (state + self.controls));
         let mut x = vec![0.0; state];
         for &t in &times {
             self.reference.state(t, &mut x);

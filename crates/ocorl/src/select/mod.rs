@@ -29,6 +29,7 @@ mod oracle;
 mod receding_horizon;
 mod residual;
 mod schedule;
+mod steps;
 mod uncertainty_trigger;
 
 pub use equidistant::{equidistant, equidistant_as_reference, interior};
@@ -39,6 +40,7 @@ pub use oracle::{Oracle, greedy_max_variance};
 pub use receding_horizon::RecedingHorizon;
 pub(crate) use residual::Residual;
 pub use schedule::{PredictedUncertainty, Purpose, Request, Schedule, Times};
+pub use steps::Steps;
 pub use uncertainty_trigger::UncertaintyTrigger;
 
 /// The index of the largest value that is not `taken`; the first one of equal values. NaN is never selected.

@@ -3,6 +3,7 @@
 use super::dormand_prince::{
     ERROR_3, ERROR_5, NODES, STAGES, dense_output, dense_size, interpolate, overshoot,
 };
+use super::rosenbrock::{Rosenbrock, Slope};
 use super::{Outcome, Policy, Run, Trajectory};
 use crate::linalg::small::{Block, Kernel, Shape, specialized};
 use crate::linalg::{Blocks, Points};
@@ -20,7 +21,8 @@ pub struct Tolerance {
     pub min_step: f64,
     /// Largest number of steps, rejected ones included.
     pub max_steps: usize,
-    /// The run counts as diverged when |xᵢ| exceeds this value for some i.
+    /// The run counts as diverged when |xᵢ| exceeds this value for some i, in units of the largest |x(0)| and |x'(0)| T if that is
+    /// larger than one.
     pub divergence: f64,
 }
 
@@ -77,6 +79,9 @@ impl<'a> Experiment<'a> {
 
 /// Simulates policies on dynamics with the adaptive method of `dormand_prince`.
 ///
+/// A run in which this method progresses too slowly goes on with the implicit method of `rosenbrock` (stiff equations, or a stiff feedback
+/// law). If that is too slow as well, it goes on with steps of constant length (equations that jump, such as dry friction).
+///
 /// ```
 /// use ocorl::prelude::*;
 ///
@@ -123,15 +128,13 @@ impl Simulator {
         );
         let run = Run {
             outcome: Outcome::Completed,
-            times: Vec::new(),
-            states: Blocks::zeros(dims.state, 0),
-            controls: Blocks::zeros(dims.control, 0),
-            costs: Vec::new(),
+            steps: Trajectory::empty(dims),
             terminal_cost: 0.0,
             stop_cost: 0.0,
             evaluations: 0,
             samples: Trajectory::empty(dims),
             jumps: Trajectory::empty(dims),
+            method: Method::Explicit,
             dense: Blocks::zeros(dense_size(dims.state + 1), 0),
         };
         let (point, probe) = (vec![0.0; dims.point()], vec![0.0; dims.state + 1]);
@@ -139,13 +142,67 @@ impl Simulator {
         let (dense, taken) = (*dense, 0);
         specialized(
             dims,
-            Integration { tolerance, dense, dynamics, policy, experiment, run, point, probe, taken },
+            Integration {
+                tolerance,
+                dense,
+                dynamics,
+                policy,
+                experiment,
+                run,
+                point,
+                probe,
+                taken,
+                implicit: Rosenbrock::default(),
+                divergence: tolerance.divergence,
+            },
         )
     }
 }
 
 /// Controls that differ by less than this (relative to their magnitude) count as continuous.
 const SAME_CONTROL: f64 = 1e-9;
+
+/// How a run is integrated. A method that is too slow is replaced by the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Adaptive steps of `dormand_prince`.
+    Explicit,
+    /// Adaptive steps of `rosenbrock`, for stiff systems.
+    Implicit,
+    /// Steps of constant length, for discontinuous right-hand sides. The error is not controlled; a run with a large one is ended.
+    Fixed,
+}
+
+impl Method {
+    /// The method that replaces one which is too slow.
+    fn next(self) -> Option<Method> {
+        match self {
+            Method::Explicit => Some(Method::Implicit),
+            Method::Implicit => Some(Method::Fixed),
+            Method::Fixed => None,
+        }
+    }
+}
+
+/// Number of steps, rejected ones included, after each of which the progress of the method is judged.
+const JUDGED: usize = 2_000;
+
+/// Part of the horizon that a method must cover in [`JUDGED`] steps; otherwise the next method replaces it.
+const PROGRESS: f64 = 0.02;
+
+/// The same for the explicit method where the system is stiff.
+const STIFF_PROGRESS: f64 = 0.2;
+
+/// The system is stiff where the steps of the explicit method are longer than this, in units of 1/‖J‖: accuracy asks for steps of
+/// about 1, the stability of the method for steps below 6.
+const STIFF: f64 = 2.0;
+
+/// Number of steps of constant length in the horizon.
+const FIXED_STEPS: f64 = 20_000.0;
+
+/// Largest permitted error of a step of constant length, in units of the largest change |x'| T that the state could make in the
+/// horizon. A step over a discontinuity has an error of |x'| T / [`FIXED_STEPS`]; an unstable one exceeds this value at once.
+const FIXED_ERROR: f64 = 1e-2;
 
 struct Integration<'a, 'e> {
     tolerance: &'a Tolerance,
@@ -160,6 +217,9 @@ struct Integration<'a, 'e> {
     probe: Vec<f64>,
     /// Number of sample times that have been processed.
     taken: usize,
+    implicit: Rosenbrock,
+    /// The magnitude beyond which a state counts as diverged.
+    divergence: f64,
 }
 
 /// The present state of the integration, and the stages of the step being tried.
@@ -177,6 +237,8 @@ struct Front<S: Shape> {
     rates: [f64; 16],
     /// The state x at the end of the step.
     after: S::X,
+    /// The cost of the step.
+    gained: f64,
 }
 
 impl Kernel for Integration<'_, '_> {
@@ -194,6 +256,7 @@ impl Kernel for Integration<'_, '_> {
             slopes: std::array::from_fn(|_| S::X::zeros(nx)),
             rates: [0.0; 16],
             after: S::X::zeros(nx),
+            gained: 0.0,
         };
         front.x.get_mut().copy_from_slice(self.experiment.initial_state);
         self.run.outcome = self.integrate(shape, &mut front);
@@ -217,23 +280,31 @@ impl Integration<'_, '_> {
     #[inline(always)]
     fn integrate<S: Shape>(&mut self, shape: S, front: &mut Front<S>) -> Outcome {
         let end = self.experiment.end;
+        let largest = |values: &[f64]| values.iter().fold(1.0_f64, |largest, value| largest.max(value.abs()));
+        self.divergence = self.tolerance.divergence * largest(front.x.get());
         if let Some(outcome) = self.violation(front.time, front.x.get()) {
             return outcome;
         }
         let mut budget = self.tolerance.max_steps;
+        let (mut judge, mut judged) = (budget.saturating_sub(JUDGED), front.time);
         while front.time < end {
             let until = match self.policy.prepare(front.time, front.x.get()) {
                 // Written in this form so that a NaN stops the run too.
                 Ok(until) if until > front.time => until.min(end),
                 Ok(_) => return Outcome::StepTooSmall { time: front.time },
-                Err(error) => return Outcome::ControllerGaveUp { time: front.time, error },
+                Err(error) => return Outcome::of_error(front.time, error),
             };
             let before = front.u.clone();
             if !self.evaluate(shape, front, 0, 0.0) {
                 return Outcome::NonFinite { time: front.time };
             }
-            if self.experiment.sample_jumps && front.time > self.experiment.start {
-                self.sample_jump(front, before.get());
+            if front.time > self.experiment.start {
+                if self.experiment.sample_jumps {
+                    self.sample_jump(front, before.get());
+                }
+            } else {
+                let change = largest(front.slopes[0].get()) * (end - front.time);
+                self.divergence = self.divergence.max(self.tolerance.divergence * change);
             }
             while front.time < until {
                 if self.experiment.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
@@ -243,6 +314,16 @@ impl Integration<'_, '_> {
                     return Outcome::TooManySteps { time: front.time };
                 }
                 budget -= 1;
+                if budget == judge {
+                    let (covered, horizon) = (front.time - judged, end - self.experiment.start);
+                    let slow = self.run.method == Method::Explicit && covered < STIFF_PROGRESS * horizon;
+                    if covered < PROGRESS * horizon
+                        || slow && self.is_stiff(shape, front, covered / JUDGED as f64)
+                    {
+                        self.replace_method(front);
+                    }
+                    (judge, judged) = (budget.saturating_sub(JUDGED), front.time);
+                }
                 if let Some(outcome) = self.step(shape, front, until) {
                     return outcome;
                 }
@@ -257,21 +338,45 @@ impl Integration<'_, '_> {
         let left = until - front.time;
         let whole = front.h >= left;
         let h = if whole { left } else { front.h };
-        let error = self.attempt(shape, front, h);
+        let (error, power) = match self.run.method {
+            Method::Explicit => (self.attempt(shape, front, h), -0.125),
+            Method::Implicit => (self.attempt_implicit(shape, front, h), -0.25),
+            Method::Fixed => {
+                let error = self.attempt(shape, front, h);
+                // Steps of constant length; one that left the domain of f or c is tried again with a shorter one.
+                let horizon = self.experiment.end - self.experiment.start;
+                front.h = horizon / FIXED_STEPS;
+                let unstable = |j: usize| {
+                    let (error, _) = estimates(|i| front.slopes[i].get()[j]);
+                    let size = front.x.get()[j].abs().max(horizon * front.slopes[0].get()[j].abs());
+                    h * error.abs() > FIXED_ERROR * size.max(1.0)
+                };
+                if !error.is_nan() && (0..shape.nx()).any(unstable) {
+                    return Some(Outcome::TooManySteps { time: front.time });
+                }
+                (if error.is_nan() { error } else { 1.0 }, 0.0)
+            }
+        };
         if error.is_nan() || error > 1.0 {
             // NaN: a stage left the domain of f or c, which is approached in short steps.
-            let shrink = if error.is_nan() { 0.1 } else { (0.9 * error.powf(-0.125)).max(0.2) };
+            let shrink = if error.is_nan() { 0.1 } else { (0.9 * error.powf(power)).max(0.2) };
             front.h = h * shrink;
             let horizon = self.experiment.end - self.experiment.start;
             let smallest = (self.tolerance.min_step * horizon).max(8.0 * f64::EPSILON * front.time.abs());
             let time = front.time;
-            let wall =
-                if error.is_nan() { Outcome::NonFinite { time } } else { Outcome::StepTooSmall { time } };
-            return (front.h < smallest).then_some(wall);
+            if front.h >= smallest {
+                return None;
+            }
+            if error.is_nan() {
+                return Some(Outcome::NonFinite { time });
+            }
+            return (!self.replace_method(front)).then_some(Outcome::StepTooSmall { time });
         }
-        let growth = if error > 0.0 { (0.9 * error.powf(-0.125)).min(6.0) } else { 6.0 };
-        // A step that was shortened by the end of a control piece must not reduce the next one.
-        front.h = if whole { front.h.max(h * growth) } else { h * growth };
+        if self.run.method != Method::Fixed {
+            let growth = if error > 0.0 { (0.9 * error.powf(power)).min(6.0) } else { 6.0 };
+            // A step that was shortened by the end of a control piece must not reduce the next one.
+            front.h = if whole { front.h.max(h * growth) } else { h * growth };
+        }
         self.accept(shape, front, h, if whole { until } else { front.time + h })
     }
 
@@ -294,6 +399,8 @@ impl Integration<'_, '_> {
         if !inside {
             return f64::NAN;
         }
+        let weights = STAGES[12].iter().zip(&front.rates);
+        front.gained = h * weights.map(|(b, rate)| b * rate).sum::<f64>();
         let Tolerance { relative, absolute, .. } = *self.tolerance;
         let (mut fifth, mut third) = (0.0, 0.0);
         for j in 0..shape.nx() {
@@ -327,6 +434,95 @@ impl Integration<'_, '_> {
         self.evaluate(shape, front, I, h)
     }
 
+    /// Goes on with the next method; false if there is none.
+    fn replace_method<S: Shape>(&mut self, front: &mut Front<S>) -> bool {
+        let Some(next) = self.run.method.next() else { return false };
+        self.run.method = next;
+        front.h = (self.experiment.end - self.experiment.start) / FIXED_STEPS;
+        true
+    }
+
+    /// Tries a step of length `h` with the implicit method, on the state and the accumulated cost; returns the error in units of the
+    /// tolerance (NaN if a stage left the domain of f or c).
+    fn attempt_implicit<S: Shape>(&mut self, shape: S, front: &mut Front<S>, h: f64) -> f64 {
+        let (nx, time) = (shape.nx(), front.time);
+        let n = nx + 1;
+        let mut method = std::mem::take(&mut self.implicit);
+        let mut y = [front.x.get(), &[front.cost]].concat();
+        let value = [front.slopes[0].get(), &[front.rates[0]]].concat();
+        let (mut by_time, mut other) = (vec![0.0; n], vec![0.0; n]);
+        let (mut finite, jacobian) = self.jacobian(shape, time, &mut y, &value);
+        let by = 1e-6 * h;
+        finite &= self.slope(shape, time + by, &y, &mut other);
+        for i in 0..n {
+            by_time[i] = (other[i] - value[i]) / by;
+        }
+        let slope = Slope { value: &value, jacobian: &jacobian, by_time: &by_time };
+        finite &= method
+            .step(h, &y, &slope, |part, y, out| self.slope(shape, (time + part * h).min(time + h), y, out));
+        if finite {
+            finite = self.slope(shape, time + h, &method.after, &mut other);
+        }
+        let mut sum = 0.0;
+        if finite {
+            front.after.get_mut().copy_from_slice(&method.after[..nx]);
+            front.slopes[12].get_mut().copy_from_slice(&other[..nx]);
+            front.rates[12] = other[nx];
+            front.gained = method.after[nx] - front.cost;
+            let Tolerance { relative, absolute, .. } = *self.tolerance;
+            let counted = if self.experiment.cost.is_some() { n } else { nx };
+            for j in 0..counted {
+                let size = y[j].abs().max(method.after[j].abs());
+                sum += (method.error[j] / (absolute + relative * size)).powi(2);
+            }
+            sum /= counted as f64;
+        }
+        self.implicit = method;
+        if finite { sum.sqrt() } else { f64::NAN }
+    }
+
+    /// Whether steps of length `h` are longer than the fastest motion of the closed loop at the present state.
+    fn is_stiff<S: Shape>(&mut self, shape: S, front: &Front<S>, h: f64) -> bool {
+        let nx = shape.nx();
+        let mut y = [front.x.get(), &[front.cost]].concat();
+        let value = [front.slopes[0].get(), &[front.rates[0]]].concat();
+        let (finite, jacobian) = self.jacobian(shape, front.time, &mut y, &value);
+        let rows = jacobian.chunks_exact(nx + 1).take(nx);
+        finite && h * rows.flatten().map(|entry| entry * entry).sum::<f64>().sqrt() > STIFF
+    }
+
+    /// The Jacobian of state derivative and cost rate of the closed loop at `y`, where their value is `value`, and whether it is finite.
+    /// It is computed by finite differences: the law is known by its values only.
+    fn jacobian<S: Shape>(&mut self, shape: S, time: f64, y: &mut [f64], value: &[f64]) -> (bool, Vec<f64>) {
+        let n = y.len();
+        let (mut jacobian, mut other, mut finite) = (vec![0.0; n * n], vec![0.0; n], true);
+        for j in 0..shape.nx() {
+            let exact = y[j];
+            y[j] = exact + f64::EPSILON.sqrt() * exact.abs().max(1e-3);
+            finite &= self.slope(shape, time, y, &mut other);
+            for i in 0..n {
+                jacobian[i * n + j] = (other[i] - value[i]) / (y[j] - exact);
+            }
+            y[j] = exact;
+        }
+        (finite, jacobian)
+    }
+
+    /// Computes the derivative of the state and the cost rate at `time` and `y`; false if a value is not finite.
+    fn slope<S: Shape>(&mut self, shape: S, time: f64, y: &[f64], out: &mut [f64]) -> bool {
+        let nx = shape.nx();
+        self.policy.control(time, &y[..nx], &mut self.point[nx..]);
+        self.point[..nx].copy_from_slice(&y[..nx]);
+        let z = Points::single(&self.point);
+        self.dynamics.derivative(z, &mut out[..nx]);
+        self.run.evaluations += 1;
+        out[nx] = 0.0;
+        if let Some(cost) = self.experiment.cost {
+            cost.running(&[time], z, &mut out[nx..]);
+        }
+        out.iter().all(|value| value.is_finite())
+    }
+
     /// Computes derivative and cost rate of `stage` of a step of length `h`, at the state in `after` (at the present state for
     /// stage 0). False if a value is not finite.
     #[inline(always)]
@@ -357,13 +553,13 @@ impl Integration<'_, '_> {
         let after = front.after.clone();
         let mut u = S::U::zeros(shape.nu());
         u.get_mut().copy_from_slice(&self.point[shape.nx()..]);
-        let weights = STAGES[12].iter().zip(&front.rates);
-        let gained = h * weights.map(|(b, rate)| b * rate).sum::<f64>();
+        let gained = front.gained;
         self.run.dense.grow();
-        let full = self.dense && self.more_stages(shape, front, h);
+        let explicit = self.run.method == Method::Explicit;
+        let full = explicit && self.dense && self.more_stages(shape, front, h);
         self.write_dense(front, &after, gained, h, full);
         if self.may_violate(after.get()) {
-            if !full && self.more_stages(shape, front, h) {
+            if explicit && !full && self.more_stages(shape, front, h) {
                 self.write_dense(front, &after, gained, h, true);
             }
             if let Some((elapsed, outcome)) = self.first_violation(front.time, h, after.get()) {
@@ -407,6 +603,13 @@ impl Integration<'_, '_> {
         if self.experiment.cost.is_some() {
             dense_output(h, &[front.cost], &[front.cost + gained], |i, _| front.rates[i], full, cost);
         }
+        if self.run.method == Method::Implicit {
+            // The slopes at the ends of a stiff step do not describe its inside.
+            let coefficients = self.run.dense.at_mut(last)[1..].chunks_exact_mut(8);
+            for (j, out) in coefficients.enumerate().take(self.implicit.after.len()) {
+                (out[2], out[3]) = (self.implicit.dense[0][j], self.implicit.dense[1][j]);
+            }
+        }
     }
 
     /// Records the samples from `begin` on that lie before `end`, both within the last step. The state is taken from the dense
@@ -446,10 +649,7 @@ impl Integration<'_, '_> {
 
     /// Appends the present state, control and cost to the run.
     fn push<S: Shape>(&mut self, front: &Front<S>) {
-        self.run.times.push(front.time);
-        self.run.states.push(front.x.get());
-        self.run.controls.push(front.u.get());
-        self.run.costs.push(front.cost);
+        self.run.steps.push_with_cost(front.time, front.x.get(), front.u.get(), front.cost);
     }
 
     /// The outcome that ends the run if the state `x` violates a limit.
@@ -458,16 +658,15 @@ impl Integration<'_, '_> {
         if let Some(state) = self.experiment.state_bounds.and_then(|b| b.violated_by(x)) {
             return Some(Outcome::LimitHit { state, time });
         }
-        x.iter().any(|x| !(x.abs() <= self.tolerance.divergence)).then_some(Outcome::Diverged { time })
+        (!x.iter().all(|x| x.abs() <= self.divergence)).then_some(Outcome::Diverged { time })
     }
 
     /// False if the last step, which ends at `after`, certainly stayed within all limits.
     #[inline(always)]
     fn may_violate(&self, after: &[f64]) -> bool {
         let coefficients = self.run.dense.at(self.run.dense.len() - 1);
-        let divergence = self.tolerance.divergence;
         (0..after.len()).any(|j| {
-            let before = coefficients[1 + 8 * j];
+            let (before, divergence) = (coefficients[1 + 8 * j], self.divergence);
             let margin = overshoot(coefficients, j);
             let (low, high) = (before.min(after[j]) - margin, before.max(after[j]) + margin);
             let (lower, upper) =

@@ -5,16 +5,18 @@
 //! | u = π(t, x) | [`Policy`] | the interface that a run needs of a controller |
 //! | x(t), u(t), C(π, f) | [`Run`] | dense in time; the running cost is integrated as an additional state |
 //!
-//! [`Integrator`] has methods with a fixed step for planning grids; [`Simulator`] integrates runs adaptively with dense output. How
+//! [`Integrator`] has methods with a fixed step for planning grids; [`Simulator`] integrates runs adaptively with dense output,
+//! also stiff ones. How
 //! a policy is computed, and measurement noise, are not part of this module.
 
 mod closed_loop;
 mod dormand_prince;
 mod integrator;
+mod rosenbrock;
 mod run;
 mod trajectory;
 
-pub use closed_loop::{Experiment, Simulator, Tolerance};
+pub use closed_loop::{Experiment, Method, Simulator, Tolerance};
 pub use integrator::{Integrator, Tableau};
 pub use run::{Outcome, Run};
 pub use trajectory::Trajectory;
@@ -87,6 +89,22 @@ pub enum PolicyError {
         time: f64,
         /// Number of measurements at this time.
         requests: usize,
+    },
+    /// A state left its limits; the controller does not follow the plan any more.
+    #[error("state {state} left its limits at t = {time}")]
+    LimitCrossed {
+        /// Index of the state.
+        state: usize,
+        /// Time of the measured state.
+        time: f64,
+    },
+    /// A state left the tube of the plan; the controller does not follow the plan any more.
+    #[error("state {state} left the tube of the plan at t = {time}")]
+    LeftTube {
+        /// Index of the state.
+        state: usize,
+        /// Time of the measured state.
+        time: f64,
     },
     /// A failure described by the policy itself.
     #[error("{0}")]

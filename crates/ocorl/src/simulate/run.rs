@@ -1,8 +1,9 @@
 //! The result of a closed-loop run.
 
-use super::{PolicyError, Trajectory};
+use super::{Method, PolicyError, Trajectory};
 use crate::linalg::Blocks;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ops::Deref;
 
 /// The outcome of a run; every run has exactly one.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,13 @@ pub enum Outcome {
         /// Index of the state.
         state: usize,
         /// Time of the violation, to the accuracy of the dense output.
+        time: f64,
+    },
+    /// The controller stopped the run because a state left the tube of the plan.
+    LeftTube {
+        /// Index of the state.
+        state: usize,
+        /// Time of the measured state.
         time: f64,
     },
     /// The error tolerance requires steps below the smallest permitted one.
@@ -58,6 +66,17 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// The outcome of a run whose policy fails at `time`.
+    pub(crate) fn of_error(time: f64, error: PolicyError) -> Self {
+        match error {
+            PolicyError::LimitCrossed { state, time } => Outcome::LimitHit { state, time },
+            PolicyError::LeftTube { state, time } => Outcome::LeftTube { state, time },
+            error => Outcome::ControllerGaveUp { time, error },
+        }
+    }
+}
+
 impl From<&str> for Outcome {
     /// What a file or a plant says of the end of a run: `completed`, or any other words.
     fn from(words: &str) -> Self {
@@ -88,6 +107,9 @@ impl std::fmt::Display for Outcome {
             Outcome::Completed => write!(f, "completed"),
             Outcome::Diverged { time } => write!(f, "diverged at t = {time:.6}"),
             Outcome::LimitHit { state, time } => write!(f, "state {state} left its limits at t = {time:.6}"),
+            Outcome::LeftTube { state, time } => {
+                write!(f, "state {state} left the tube of the plan at t = {time:.6}")
+            }
             Outcome::StepTooSmall { time } => write!(f, "step too small at t = {time:.6}"),
             Outcome::TooManySteps { time } => write!(f, "too many steps, at t = {time:.6}"),
             Outcome::NonFinite { time } => write!(f, "not finite at t = {time:.6}"),
@@ -101,33 +123,38 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// A closed-loop run with dense output in time.
+/// A closed-loop run with dense output in time. It dereferences to its steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The outcome of the run.
     pub outcome: Outcome,
-    /// Times of the accepted steps, including the start.
-    pub times: Vec<f64>,
-    /// States x at these times.
-    pub states: Blocks,
-    /// Controls u at these times; at a discontinuity the value after it, at the end of the run the value before it.
-    pub controls: Blocks,
-    /// Accumulated cost ∫ c dt up to these times.
-    pub costs: Vec<f64>,
+    /// The accepted steps, including the start, with the accumulated cost ∫ c dt. At a discontinuity the control is the one after it, at
+    /// the end of the run the one before it.
+    pub steps: Trajectory,
     /// Terminal cost c_T at the end; zero if the run did not complete.
     pub terminal_cost: f64,
     /// Cost assigned to the remaining time of a run that stopped early: its last cost rate times the remaining time.
     pub stop_cost: f64,
     /// Number of evaluations of the dynamics.
     pub evaluations: usize,
-    /// State, control and cost at the sample times of the experiment. Unlike `controls`, which has one entry per integration step,
-    /// the samples contain the control that acted at the sample time.
+    /// State, control and cost at the sample times of the experiment. Unlike `steps`, the samples contain the control
+    /// that acted at the sample time.
     pub samples: Trajectory,
     /// The discontinuities of the control, each recorded twice: with the control before it, then with the one after it. Empty
     /// unless requested.
     pub jumps: Trajectory,
+    /// The method that integrated the end of the run.
+    pub method: Method,
     /// Coefficients of the dense output of state and cost, one block for each step.
     pub(super) dense: Blocks,
+}
+
+impl Deref for Run {
+    type Target = Trajectory;
+
+    fn deref(&self) -> &Trajectory {
+        &self.steps
+    }
 }
 
 impl Run {
@@ -146,11 +173,6 @@ impl Run {
         self.outcome == Outcome::Completed
     }
 
-    /// The last time of the run.
-    pub fn end(&self) -> f64 {
-        self.times.last().copied().unwrap_or(0.0)
-    }
-
     /// The last state of the run.
     pub fn final_state(&self) -> &[f64] {
         self.states.at(self.states.len() - 1)
@@ -158,11 +180,9 @@ impl Run {
 
     /// Evaluates x(t) by the dense output; `time` is limited to the run.
     pub fn state_at(&self, time: f64, out: &mut [f64]) {
-        let last = self.times.len() - 1;
-        let k = self.times.partition_point(|&t| t <= time).clamp(1, last.max(1)) - 1;
-        if last == 0 || self.dense.is_empty() {
-            out.copy_from_slice(self.states.at(k.min(last)));
-            return;
+        let k = self.interval(time);
+        if self.len() == 1 || self.dense.is_empty() {
+            return out.copy_from_slice(self.states.at(k));
         }
         let (from, to) = (self.times[k], self.times[k + 1]);
         super::dormand_prince::interpolate(self.dense.at(k), time.clamp(from, to) - from, out);

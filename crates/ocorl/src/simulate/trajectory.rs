@@ -37,6 +37,16 @@ impl Trajectory {
         }
     }
 
+    /// An empty planned trajectory with memory for a solution on the nodes of `plan`, and two more.
+    pub fn with_room(plan: &Trajectory) -> Self {
+        let (dims, n) = (plan.dims(), plan.len() + 2);
+        let mut room = Trajectory { times: Vec::with_capacity(n), ..Trajectory::default() };
+        room.states.resize(dims.state, n);
+        room.controls.resize(dims.control, n);
+        room.gains.resize(dims.state * dims.control, n);
+        room
+    }
+
     /// Dimensions of x and u.
     pub fn dims(&self) -> Dims {
         Dims { state: self.states.size(), control: self.controls.size() }
@@ -75,9 +85,19 @@ impl Trajectory {
         self.times.partition_point(|&t| t <= time).clamp(1, self.times.len().max(2) - 1) - 1
     }
 
+    /// Index of the interval [t_k, t_{k+1}) that contains `time`; `None` before the first time, and from the last one on.
+    pub fn covering(&self, time: f64) -> Option<usize> {
+        let next = self.times.partition_point(|&t| t <= time);
+        (next >= 1 && next < self.times.len()).then(|| next - 1)
+    }
+
     /// x(t), held to the ends: the cubic through both ends of the interval and their slopes, or the straight line where slopes are not known.
     pub fn state(&self, time: f64, out: &mut [f64]) {
-        let k = self.interval(time);
+        self.state_in(self.interval(time), time, out);
+    }
+
+    /// x(t) by the cubic or line of interval `k`, held to the ends of that interval.
+    pub fn state_in(&self, k: usize, time: f64, out: &mut [f64]) {
         let Some(&t1) = self.times.get(k + 1) else { return out.copy_from_slice(self.states.at(k)) };
         let (t0, x0, x1) = (self.times[k], self.states.at(k), self.states.at(k + 1));
         let h = t1 - t0;
@@ -109,9 +129,10 @@ impl Trajectory {
             && self.len() == n + 1
             && (self.states.size(), self.states.len()) == (states, n + 1)
             && (self.gains.size(), self.gains.len()) == (states * self.controls.size(), n)
+            && (self.slopes.is_empty() || (self.slopes.size(), self.slopes.len()) == (2 * states, n))
             && self.times.windows(2).all(|t| t[1] > t[0])
             && finite(&self.times)
-            && [&self.states, &self.controls, &self.gains].iter().all(|blocks| finite(blocks.as_slice()))
+            && [&self.states, &self.controls, &self.gains, &self.slopes].iter().all(|b| finite(b.as_slice()))
     }
 
     /// Some of its moments: those whose index `keep` accepts. Of a sampled trajectory, without gains and slopes.

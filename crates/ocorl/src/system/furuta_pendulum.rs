@@ -136,6 +136,8 @@ fn system() -> KnownSystem {
             state_bounds: Bounds::symmetric([100.0; 4]),
             safe_control: vec![0.0],
             rate_limit: None,
+            backup: None,
+            constraints: None,
             noise_std: vec![0.01; 4],
         },
         first_control: Arc::new(|t, _x, u| u[0] = t.sin()),

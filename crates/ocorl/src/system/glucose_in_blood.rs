@@ -89,6 +89,8 @@ fn system() -> KnownSystem {
             state_bounds: Bounds::symmetric([100.0, 0.2]),
             safe_control: vec![0.0],
             rate_limit: None,
+            backup: None,
+            constraints: None,
             noise_std: vec![0.01, 2e-5],
         },
         first_control: Arc::new(|t, _x, u| u[0] = (0.1 * t.sin() + 0.5) / 50.0),

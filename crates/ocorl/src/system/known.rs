@@ -142,6 +142,8 @@ impl KnownSystem {
     ///     state_bounds: Bounds::none(1),
     ///     safe_control: vec![0.0],
     ///     rate_limit: None,
+    ///     backup: None,
+    ///     constraints: None,
     ///     noise_std: vec![0.01],
     /// };
     /// let tank = KnownSystem::new("tank", task, Arc::new(|_| Box::new(ExactJacobian(Tank))));
@@ -175,6 +177,20 @@ impl KnownSystem {
     /// Returns the row of the paper's Table 1; `None` if the system is not in it.
     pub fn published(&self) -> Option<&'static Published> {
         self.benchmark.and_then(|entry| entry.published.as_ref())
+    }
+
+    /// Returns whether the problem is one of the paper's Table 1 without any change. The optima of these were confirmed by collocation with
+    /// another program; for all other problems the best plan is only the best known.
+    pub fn is_as_published(&self) -> bool {
+        let Some(original) = self.published().and(self.benchmark).map(|entry| (entry.system)()) else {
+            return false;
+        };
+        let (a, b) = (&self.task, &original.task);
+        self.parameters == original.parameters
+            && (a.horizon, &a.initial_state) == (b.horizon, &b.initial_state)
+            && (&a.control_bounds, &a.state_bounds) == (&b.control_bounds, &b.state_bounds)
+            && a.constraints.is_none()
+            && (&a.rate_limit, &a.safe_control) == (&b.rate_limit, &b.safe_control)
     }
 
     /// Returns the dimensions of x and u.

@@ -12,7 +12,9 @@
 //! file with its equations as a [`VectorField`], its task, and its [`Benchmark`] entry with the published results, and one line in
 //! [`BENCHMARKS`]. Disturbances, delays and hybrid dynamics are left out.
 
+mod backup;
 mod benchmark;
+mod constraint;
 mod cost;
 mod exact;
 mod known;
@@ -37,10 +39,12 @@ mod race_car;
 mod van_der_pol;
 
 pub use acrobot::Acrobot;
+pub use backup::Backup;
 pub use benchmark::{Benchmark, UnknownSystem};
 pub use bicycle::Bicycle;
 pub use cancer_treatment::CancerTreatment;
 pub use cart_pole::CartPole;
+pub use constraint::{Constraint, Constraints, Extent, FunctionConstraints};
 pub use cost::{Cost, QuadraticCost};
 pub(crate) use cost::{squares_gradient, squares_hessian, weighted_squares};
 pub use exact::{ExactJacobian, VectorField};

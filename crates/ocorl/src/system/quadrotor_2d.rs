@@ -96,6 +96,8 @@ fn system() -> KnownSystem {
             state_bounds: Bounds::symmetric([100.0; 6]),
             safe_control: vec![0.2, 0.0],
             rate_limit: None,
+            backup: None,
+            constraints: None,
             noise_std: vec![0.01; 6],
         },
         first_control: Arc::new(|t, _x, u| {

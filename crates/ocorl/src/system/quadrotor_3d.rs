@@ -203,6 +203,8 @@ fn system() -> KnownSystem {
             ]),
             safe_control: vec![HOVER, 0.0, 0.0, 0.0],
             rate_limit: None,
+            backup: None,
+            constraints: None,
             noise_std: vec![1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3, 1e-4, 1e-4, 1e-3],
         },
         first_control: Arc::new(first_control),

@@ -266,6 +266,8 @@ fn system() -> KnownSystem {
             state_bounds: Bounds::symmetric([100.0, 100.0, 100.0, 100.0, 10.0, 100.0]),
             safe_control: vec![0.0, MOTOR_OFF],
             rate_limit: None,
+            backup: None,
+            constraints: None,
             noise_std: vec![0.01, 0.01, 0.01, 0.01, 0.001, 0.01],
         },
         first_control: Arc::new(|t, _x, u| {

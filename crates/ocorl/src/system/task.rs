@@ -1,6 +1,7 @@
 //! The control task of a system, without its dynamics.
 
-use super::{Cost, Dims};
+use super::{Backup, Constraints, Cost, Dims, Extent};
+use crate::linalg::Points;
 use std::sync::Arc;
 
 /// Name and unit of a state or control.
@@ -90,6 +91,8 @@ pub struct RateLimit {
 ///     state_bounds: Bounds::none(1),
 ///     safe_control: vec![0.0],
 ///     rate_limit: None,
+///     backup: None,
+///     constraints: None,
 ///     noise_std: vec![0.1],
 /// };
 /// task.validate()?;
@@ -117,6 +120,10 @@ pub struct Task {
     pub safe_control: Vec<f64>,
     /// Rate limit of the controls; `None` for no limit. A run begins with the safe control applied.
     pub rate_limit: Option<RateLimit>,
+    /// Controller that replaces the plan where it must not be followed; `None` for the safe control.
+    pub backup: Option<Backup>,
+    /// General constraints that every plan satisfies; `None` for none.
+    pub constraints: Option<Arc<dyn Constraints>>,
     /// Standard deviation of the noise of a measured derivative, for each state, in its unit per unit of time.
     pub noise_std: Vec<f64>,
 }
@@ -177,6 +184,9 @@ pub enum TaskError {
         /// Value of the rate limit or of the period.
         value: f64,
     },
+    /// The backup controller is inconsistent.
+    #[error("{0}")]
+    Backup(String),
     /// The initial state or the safe control violates the limits.
     #[error("{what} '{name}' = {value} lies outside its limits [{lower}, {upper}]")]
     OutsideLimits {
@@ -190,6 +200,16 @@ pub enum TaskError {
         lower: f64,
         /// Upper limit.
         upper: f64,
+    },
+    /// The initial state violates a constraint.
+    #[error(
+        "the initial state violates the constraint '{name}' by {by:.3e}; begin elsewhere, or relax the constraint"
+    )]
+    Violated {
+        /// Name of the constraint.
+        name: String,
+        /// Value of g, which must not be positive.
+        by: f64,
     },
 }
 
@@ -220,6 +240,12 @@ impl Task {
             ("the rate limit", self.rate_limit.as_ref().map_or(control, |r| r.max_rate.len()), control),
             ("the cost (states)", self.cost.dims().state, state),
             ("the cost (controls)", self.cost.dims().control, control),
+            ("the constraints (states)", self.constraints.as_ref().map_or(state, |g| g.dims().state), state),
+            (
+                "the constraints (controls)",
+                self.constraints.as_ref().map_or(control, |g| g.dims().control),
+                control,
+            ),
         ] {
             if found != expected {
                 return Err(TaskError::Length { what, found, expected });
@@ -228,11 +254,33 @@ impl Task {
         if let Some(limit) = &self.rate_limit {
             limit.validate(&self.controls)?;
         }
+        if let Some(cause) = self.backup.as_ref().and_then(|backup| backup.error(state, control)) {
+            return Err(TaskError::Backup(cause));
+        }
         within("initial state", &self.states, &self.initial_state, &self.state_bounds)?;
         within("safe control", &self.controls, &self.safe_control, &self.control_bounds)?;
-        finite("noise of", &self.states, &self.noise_std)
+        finite("noise of", &self.states, &self.noise_std)?;
+        self.validate_constraints()
+    }
+
+    /// Checks the constraints of the state alone at the initial state.
+    fn validate_constraints(&self) -> Result<(), TaskError> {
+        let Some(constraints) = &self.constraints else { return Ok(()) };
+        let point = [self.initial_state.as_slice(), &self.safe_control].concat();
+        let mut g = vec![0.0; constraints.list().len()];
+        constraints.values(&[0.0], Points::single(&point), &mut g);
+        for (constraint, g) in constraints.list().iter().zip(g) {
+            let by = if constraint.equality { g.abs() } else { g };
+            if constraint.extent == Extent::Always && !(by <= AT_START * constraint.scale) {
+                return Err(TaskError::Violated { name: constraint.name.clone(), by });
+            }
+        }
+        Ok(())
     }
 }
+
+/// Violation of a constraint at the initial state, in units of its scale, that counts as rounding.
+const AT_START: f64 = 1e-9;
 
 impl RateLimit {
     fn validate(&self, controls: &[Quantity]) -> Result<(), TaskError> {

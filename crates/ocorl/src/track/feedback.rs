@@ -2,8 +2,8 @@
 
 use super::Reference;
 use super::guard::{FallbackGuard, FallbackSettings};
-use super::segment::follow;
-use crate::simulate::{Policy, PolicyError};
+use crate::linalg::small::dot;
+use crate::simulate::{Policy, PolicyError, Trajectory};
 
 /// Open-loop policy: the plan's control on each interval, and the safe control after its end. It applies no rate limit; see
 /// [`rate_limited`](super::rate_limited).
@@ -57,7 +57,7 @@ pub struct Feedback {
 impl Feedback {
     /// Creates a policy that follows `reference` with the gains of its plan.
     pub fn new(reference: Reference, settings: &FallbackSettings) -> Self {
-        let n = reference.plan.dims().state;
+        let n = reference.dims().state;
         let zeros = vec![0.0; n];
         Feedback {
             reference,
@@ -71,7 +71,7 @@ impl Feedback {
 
 impl Policy for Feedback {
     fn prepare(&mut self, time: f64, _state: &[f64]) -> Result<f64, PolicyError> {
-        let times = &self.reference.plan.times;
+        let times = &self.reference.times;
         let next = times.partition_point(|&t| t <= time);
         self.interval = (next < times.len()).then(|| next.max(1) - 1);
         Ok(times.get(next).copied().unwrap_or(f64::INFINITY))
@@ -83,7 +83,7 @@ impl Policy for Feedback {
                 self.reference.state(time, &mut self.planned);
                 self.state.copy_from_slice(state);
                 self.reference.unwrap_angles(&self.planned, &mut self.state);
-                apply_gains(&self.reference.plan, k, &self.planned, &self.state, out);
+                follow(&self.reference, k, &self.planned, &self.state, out);
             }
             None => out.copy_from_slice(self.guard.safe_control()),
         }
@@ -91,13 +91,12 @@ impl Policy for Feedback {
     }
 }
 
-/// Computes u_k + K_k (x − x̄).
-pub(super) fn apply_gains(
-    plan: &crate::plan::Plan,
-    k: usize,
-    planned: &[f64],
-    state: &[f64],
-    out: &mut [f64],
-) {
-    follow(plan.controls.at(k), plan.gains.at(k), planned, state, out);
+/// Computes u_k + K_k x − K_k x̄ of interval `k`, each sum in the order of the states, bit by bit as the exported C code does.
+pub(super) fn follow(plan: &Trajectory, k: usize, planned: &[f64], state: &[f64], out: &mut [f64]) {
+    let nx = planned.len();
+    let (control, gains) = (plan.controls.at(k), plan.gains.at(k));
+    for (r, u) in out.iter_mut().enumerate() {
+        let row = &gains[r * nx..(r + 1) * nx];
+        *u = control[r] + dot(row, state) - dot(row, planned);
+    }
 }

@@ -7,11 +7,16 @@
 //! | fresh | u₀ of the new solution | the solve succeeded; its solution is complete, finite, covers the present time and obeys the limits |
 //! | shifted | u_k + K_k (x − x̄(t)) of the previous solution | the solve failed, and the previous solution covers the present time |
 //! | planned | u_k + K_k (x − x̄(t)) of the plan | otherwise, while the plan is valid |
-//! | safe | the safe control | invalid plan, unusable time stamp, too many dropouts, or too many fallbacks in sequence |
+//! | safe | the backup controller, or the safe control | invalid plan, unusable time stamp, too many dropouts or fallbacks, a crossed limit |
+//!
+//! The backup controller needs a usable state; the safe control acts without one and where no backup controller is declared.
 //!
 //! In all levels x̄(t) is interpolated between the nodes. A sample without a usable state (a **dropout**) is bridged in open loop, by u_k
 //! of the previous solution or of the plan, up to [`FallbackSettings::max_dropouts`] times in sequence; then the control moves to the safe
 //! one.
+//!
+//! **Limits.** The [`Monitor`] checks every usable state. A state outside its limits or outside the tube of the plan is latched: the level is
+//! safe until [`reset`](Follower::reset), also if the state returns. In an excitation the level is also safe while a state approaches a limit.
 //!
 //! **Time stamps.** A stamp that is not finite, or earlier than a previous one, is unusable: the level is safe. A stamp that jumps ahead is
 //! accepted, because a plant may be silent for a while. If the next stamps continue from before the jump, the jump was a faulty stamp, and
@@ -20,9 +25,13 @@
 //!
 //! At every level the control passes the [`FallbackGuard`]. The follower does not run the solver and does not measure time.
 
+use super::feedback::follow;
 use super::guard::{FallbackGuard, FallbackLevel, FallbackSettings, MAX_PERIODS};
+use super::monitor::{Brake, Finding, Monitor};
 use super::reference::Reference;
-use super::segment::{Segment, follow};
+use crate::linalg::Blocks;
+use crate::simulate::Trajectory;
+use crate::system::Backup;
 
 /// Reason for which a solver has no solution; a fallback level is then active.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +48,7 @@ pub struct SolveRequest<'a> {
     /// Control that acts until the present time; a rate limit restricts the next control relative to it.
     pub applied: &'a [f64],
     /// Last verified solution, for a warm start; `None` to start from the plan.
-    pub previous: Option<&'a Segment>,
+    pub previous: Option<&'a Trajectory>,
 }
 
 /// Outcome of a solve attempt.
@@ -87,6 +96,12 @@ pub enum FallbackReason {
     GaveUp,
     /// The caller requested the safe control.
     Requested,
+    /// A state left its limits in this run.
+    LimitCrossed,
+    /// A state left the tube of the plan in this run.
+    LeftTube,
+    /// A state approaches a limit during an excitation.
+    NearLimit,
 }
 
 impl FallbackReason {
@@ -106,6 +121,9 @@ impl FallbackReason {
             FallbackReason::Gone => "the solver is gone",
             FallbackReason::GaveUp => "gave up: too many fallbacks in a row",
             FallbackReason::Requested => "the safe control was requested",
+            FallbackReason::LimitCrossed => "a state left its limits",
+            FallbackReason::LeftTube => "a state left the tube of the plan",
+            FallbackReason::NearLimit => "a state approaches a limit",
         }
     }
 }
@@ -124,7 +142,7 @@ pub struct Status {
 }
 
 /// Function that submits a problem and writes its solution, if there is one.
-pub type Solve<'a> = dyn FnMut(&SolveRequest<'_>, &mut Segment) -> SolveAttempt + 'a;
+pub type Solve<'a> = dyn FnMut(&SolveRequest<'_>, &mut Trajectory) -> SolveAttempt + 'a;
 
 /// Largest excess of a solution over the limits, relative to 1 + |limit|, that is accepted; the control is clamped in any case.
 const LIMIT_TOLERANCE: f64 = 1e-9;
@@ -139,6 +157,8 @@ const COLD_AFTER: usize = 2;
 pub struct Follower {
     reference: Reference,
     guard: FallbackGuard,
+    monitor: Monitor,
+    backup: Option<Backup>,
     max_fallbacks: usize,
     max_dropouts: usize,
     /// First and last time at which the plan may be followed; the last time is excluded.
@@ -154,8 +174,8 @@ pub struct Follower {
     /// Number of dropouts that may still be bridged; zero before the first usable state.
     bridge: usize,
     /// Last verified solution; empty if there is none.
-    solution: Segment,
-    candidate: Segment,
+    solution: Trajectory,
+    candidate: Trajectory,
     /// Present state, with its angles near the plan, and whether it is usable.
     state: Vec<f64>,
     measured: bool,
@@ -167,12 +187,14 @@ impl Follower {
     /// Creates a follower of `reference` with a control that is set every `period`.
     pub fn new(reference: Reference, period: f64, settings: &FallbackSettings) -> Self {
         assert!(period > 0.0 && period.is_finite(), "the control period must be positive, not {period}");
-        let zeros = vec![0.0; reference.plan.dims().state];
+        let zeros = vec![0.0; reference.dims().state];
         Follower {
             guard: FallbackGuard::new(settings),
+            monitor: Monitor::new(settings.state_bounds.clone()),
+            backup: settings.backup.clone(),
             max_fallbacks: settings.max_fallbacks,
             max_dropouts: settings.max_dropouts,
-            begin: reference.plan.times[0],
+            begin: reference.times[0],
             end: reference.end(),
             stamps: Stamps::new(period),
             level: FallbackLevel::Safe,
@@ -180,8 +202,8 @@ impl Follower {
             consecutive: 0,
             gave_up: false,
             bridge: 0,
-            solution: Segment::with_room(&reference),
-            candidate: Segment::with_room(&reference),
+            solution: Trajectory::with_room(&reference),
+            candidate: Trajectory::with_room(&reference),
             state: zeros.clone(),
             measured: false,
             planned: zeros,
@@ -197,6 +219,34 @@ impl Follower {
         self
     }
 
+    /// Sets the tube of the plan: the largest deviation of each state at each node. A state outside it ends the pursuit of the plan.
+    #[must_use]
+    pub fn with_tube(mut self, radius: Option<Blocks>) -> Self {
+        if let Some(radius) = radius {
+            let shape = (self.reference.dims().state, self.reference.times.len());
+            assert_eq!((radius.size(), radius.len()), shape, "a radius for every state at every node");
+            self.monitor.set_tube(radius);
+        }
+        self
+    }
+
+    /// Sets the look-ahead with which an excitation stops short of the limits.
+    #[must_use]
+    pub fn with_brake(mut self, brake: Option<Brake>) -> Self {
+        self.monitor.set_brake(brake);
+        self
+    }
+
+    /// Returns the crossing for which the plan is not followed any more; `None` if there was none.
+    pub fn crossing(&self) -> Option<Finding> {
+        self.monitor.latched()
+    }
+
+    /// Returns whether a backup controller acts at the safe level.
+    pub fn has_backup(&self) -> bool {
+        self.backup.is_some()
+    }
+
     /// Sets the tolerated numbers of fallbacks and dropouts.
     pub fn set_patience(&mut self, max_fallbacks: usize, max_dropouts: usize) {
         (self.max_fallbacks, self.max_dropouts) = (max_fallbacks, max_dropouts);
@@ -205,6 +255,7 @@ impl Follower {
     /// Resets the follower for another run of the same plan, which begins with the safe control applied.
     pub fn reset(&mut self) {
         self.guard.reset();
+        self.monitor.reset();
         self.stamps = Stamps::new(self.stamps.period);
         (self.level, self.counts) = (FallbackLevel::Safe, [0; 4]);
         (self.consecutive, self.gave_up, self.bridge) = (0, false, 0);
@@ -232,7 +283,7 @@ impl Follower {
         self.measured = false;
         // The time of a dropout is estimated, so it is not a time stamp for later steps.
         let at = time.max(self.stamps.latest);
-        let status = match self.validity(at) {
+        let status = match self.crossed(at, &[]).or_else(|| self.validity(at)) {
             Some(reason) => self.fall(reason),
             None => self.bridge(at, solving, FallbackReason::NoState),
         };
@@ -244,6 +295,7 @@ impl Follower {
 
     /// Returns the safe control, as far as the rate limit allows.
     pub fn safe(&mut self, time: f64, control: &mut [f64]) -> Status {
+        self.measured = false;
         let status = self.fall(FallbackReason::Requested);
         self.counts[status.level as usize] += 1;
         self.act(time, control);
@@ -253,7 +305,9 @@ impl Follower {
     /// Selects the level of a step.
     pub(super) fn decide(&mut self, time: f64, state: &[f64], solve: Option<&mut Solve<'_>>) -> Status {
         self.look(time, state);
-        let status = match self.stamps.check(time).or_else(|| self.validity(time)) {
+        let crossed = self.crossed(time, state);
+        let unusable = self.stamps.check(time).or_else(|| self.validity(time));
+        let status = match crossed.or(unusable).or_else(|| self.off_plan(time)) {
             Some(reason) => self.fall(reason),
             None if !self.measured => self.bridge(time, solve.is_some(), FallbackReason::BadState),
             None => {
@@ -263,6 +317,24 @@ impl Follower {
         };
         self.counts[status.level as usize] += 1;
         status
+    }
+
+    /// Returns the reason for which a crossing forbids the plan: one of the present state, or one that is latched.
+    fn crossed(&mut self, time: f64, state: &[f64]) -> Option<FallbackReason> {
+        if self.measured {
+            self.monitor.check_limits(time, state, &self.state);
+        }
+        self.monitor.latched().map(reason)
+    }
+
+    /// Returns the reason for which the distance of the present state from the plan, or its approach to a limit, forbids the plan. The time
+    /// must be usable.
+    fn off_plan(&mut self, time: f64) -> Option<FallbackReason> {
+        if !self.measured {
+            return None;
+        }
+        let interval = self.reference.interval(time);
+        self.monitor.check_plan(time, &self.state, &self.planned, interval).map(reason)
     }
 
     /// Stores the present state.
@@ -284,8 +356,8 @@ impl Follower {
     }
 
     fn evaluate(&mut self, time: f64, out: &mut [f64]) -> f64 {
-        let Follower { solution, reference, planned, state, .. } = self;
-        let covered = solution.interval(time);
+        let Follower { solution, reference, planned, state, backup, .. } = self;
+        let covered = solution.covering(time);
         match (self.level, covered) {
             (FallbackLevel::Fresh, Some(k)) => {
                 out.copy_from_slice(solution.controls.at(k));
@@ -296,27 +368,23 @@ impl Follower {
                 out.copy_from_slice(solution.controls.at(solution.times.len() - 2));
                 f64::INFINITY
             }
-            (FallbackLevel::Shifted, Some(k)) => {
+            (FallbackLevel::Shifted | FallbackLevel::Planned, covered) => {
+                let shifted = covered.filter(|_| self.level == FallbackLevel::Shifted);
+                let (plan, k): (&Trajectory, _) =
+                    shifted.map_or_else(|| (&***reference, reference.interval(time)), |k| (&*solution, k));
                 if self.measured {
-                    solution.state(k, time, planned);
-                    follow(solution.controls.at(k), solution.gains.at(k), planned, state, out);
-                } else {
-                    out.copy_from_slice(solution.controls.at(k));
-                }
-                solution.times[k + 1]
-            }
-            (FallbackLevel::Planned, _) | (FallbackLevel::Shifted, None) => {
-                let (plan, k) = (&reference.plan, reference.plan.interval(time));
-                if self.measured {
-                    reference.state(time, planned);
-                    follow(plan.controls.at(k), plan.gains.at(k), planned, state, out);
+                    plan.state_in(k, time, planned);
+                    follow(plan, k, planned, state, out);
                 } else {
                     out.copy_from_slice(plan.controls.at(k));
                 }
                 plan.times[k + 1]
             }
             (FallbackLevel::Safe, _) => {
-                out.copy_from_slice(self.guard.safe_control());
+                match backup.as_ref().filter(|_| self.measured) {
+                    Some(backup) => backup.control(state, out),
+                    None => out.copy_from_slice(self.guard.safe_control()),
+                }
                 f64::INFINITY
             }
         }
@@ -326,16 +394,16 @@ impl Follower {
     /// limit.
     pub(super) fn solution_feedback(&mut self, k: usize, time: f64, state: &[f64], out: &mut [f64]) {
         let Follower { solution, planned, .. } = self;
-        solution.state(k, time, planned);
+        solution.state_in(k, time, planned);
         self.state.copy_from_slice(state);
         self.reference.unwrap_angles(planned, &mut self.state);
-        follow(solution.controls.at(k), solution.gains.at(k), planned, &self.state, out);
+        follow(solution, k, planned, &self.state, out);
         self.guard.limit(out);
     }
 
     /// Adopts a solution of an earlier problem that was late for its own step, if it is newer than the last one, passes verification, and
     /// covers `time`. The contents of `solution` are unspecified afterwards.
-    pub fn adopt(&mut self, solution: &mut Segment, time: f64) {
+    pub fn adopt(&mut self, solution: &mut Trajectory, time: f64) {
         if solution.times.first() > self.solution.times.first() && self.verify(solution, time) {
             std::mem::swap(&mut self.solution, solution);
         }
@@ -367,7 +435,7 @@ impl Follower {
     }
 
     /// Returns the last verified solution.
-    pub fn solution(&self) -> Option<&Segment> {
+    pub fn solution(&self) -> Option<&Trajectory> {
         (!self.solution.times.is_empty()).then_some(&self.solution)
     }
 
@@ -432,7 +500,7 @@ impl Follower {
 
     /// Selects the previous solution if it covers `time`, and the plan otherwise.
     fn previous(&mut self, time: f64, missed: bool, reason: Option<FallbackReason>) -> Status {
-        let covered = self.solution.interval(time).is_some();
+        let covered = self.solution.covering(time).is_some();
         self.level = if covered { FallbackLevel::Shifted } else { FallbackLevel::Planned };
         let age = if covered { time - self.solution.times[0] } else { 0.0 };
         Status { level: self.level, age, missed, reason }
@@ -474,11 +542,21 @@ impl Follower {
     }
 
     /// Returns whether a solution is complete and finite, covers `time` and obeys the limits.
-    fn verify(&self, solution: &Segment, time: f64) -> bool {
-        let dims = self.reference.plan.dims();
-        solution.is_sound(dims.state, dims.control)
-            && solution.interval(time).is_some()
+    fn verify(&self, solution: &Trajectory, time: f64) -> bool {
+        let dims = self.reference.dims();
+        solution.controls.size() == dims.control
+            && solution.is_sound_plan(dims.state)
+            && solution.covering(time).is_some()
             && solution.controls.iter().all(|u| self.guard.allows(u, LIMIT_TOLERANCE))
+    }
+}
+
+/// Returns the reason that a finding gives.
+fn reason(finding: Finding) -> FallbackReason {
+    match finding {
+        Finding::Limit(_) => FallbackReason::LimitCrossed,
+        Finding::Tube(_) => FallbackReason::LeftTube,
+        Finding::Near(_) => FallbackReason::NearLimit,
     }
 }
 

@@ -11,7 +11,7 @@
 //! The elapsed time is thus positive at every step for any clock of the plant, so a control that moves to the safe control reaches it. A
 //! single stamp far ahead does not allow a jump, because the plant was not observed in the meantime.
 
-use crate::system::{Bounds, RateLimit, Task};
+use crate::system::{Backup, Bounds, RateLimit, Task};
 
 /// Source of a control, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ pub enum FallbackLevel {
     Shifted,
     /// The plan with its gains.
     Planned,
-    /// The declared safe control.
+    /// The backup controller, or the declared safe control.
     Safe,
 }
 
@@ -52,6 +52,10 @@ pub struct FallbackSettings {
     /// Number of samples in sequence without a usable state that are bridged by the previous solution or the plan in open loop; after
     /// them the control moves to the safe one.
     pub max_dropouts: usize,
+    /// Limits of the states; a measured state outside them ends the pursuit of the plan.
+    pub state_bounds: Bounds,
+    /// Controller at the safe level while the state is known; `None` for the constant safe control.
+    pub backup: Option<Backup>,
 }
 
 /// Default of [`FallbackSettings::max_fallbacks`].
@@ -72,6 +76,8 @@ impl FallbackSettings {
             rate_limit: task.rate_limit.clone(),
             max_fallbacks: MAX_FALLBACKS,
             max_dropouts: MAX_DROPOUTS,
+            state_bounds: task.state_bounds.clone(),
+            backup: task.backup.clone(),
         }
     }
 }
@@ -176,6 +182,8 @@ mod tests {
             rate_limit: Some(RateLimit { max_rate, period: 0.1 }),
             max_fallbacks: MAX_FALLBACKS,
             max_dropouts: MAX_DROPOUTS,
+            state_bounds: Bounds::none(1),
+            backup: None,
         })
     }
 

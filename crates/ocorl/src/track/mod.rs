@@ -14,24 +14,28 @@
 //! the specification of the exported C code. Every control then passes the one [`FallbackGuard`]: it is finite and obeys limits and rate
 //! limit.
 //!
+//! The follower compares every measured state with the limits of the states and with the tube of the plan ([`Monitor`]). A crossing is
+//! latched: the [`Backup`](crate::system::Backup) controller, or the safe control, then replaces the plan until the end of the run.
+//!
 //! Left out on purpose: threads, time budgets and communication with the plant.
 
 mod dithered;
 mod feedback;
 mod follower;
 mod guard;
+mod monitor;
 mod receding;
 mod reference;
 mod sampled;
-mod segment;
+mod soft_limits;
 mod solvers;
 
 pub use dithered::{Dither, Dithered, Periods};
 pub use feedback::{Feedback, Hold};
 pub use follower::{FallbackReason, Follower, Solve, SolveAttempt, SolveError, SolveRequest, Status};
 pub use guard::{FallbackGuard, FallbackLevel, FallbackSettings, MAX_DROPOUTS, MAX_FALLBACKS, MAX_PERIODS};
-pub use receding::{Receding, Solver};
+pub use monitor::{Brake, Crossing, FILTER, Finding, Monitor, ROUNDING};
+pub use receding::{NoSolver, Receding, Solver};
 pub use reference::Reference;
-pub use sampled::{Sampled, rate_limited};
-pub use segment::Segment;
+pub use sampled::{Sampled, held, rate_limited};
 pub use solvers::{MpcSettings, MpcSolver, ReplanSolver, TrackingCost, mpc, replan};

@@ -3,8 +3,9 @@
 use super::Reference;
 use super::follower::{FallbackReason, Follower, SolveAttempt, SolveError, SolveRequest};
 use super::guard::{FallbackLevel, FallbackSettings};
-use super::segment::Segment;
-use crate::simulate::{Policy, PolicyError};
+use super::monitor::{Brake, Crossing, Finding};
+use crate::linalg::Blocks;
+use crate::simulate::{Policy, PolicyError, Trajectory};
 
 /// Poses and solves the problem of one update.
 pub trait Solver {
@@ -13,7 +14,7 @@ pub trait Solver {
         &mut self,
         reference: &Reference,
         request: &SolveRequest<'_>,
-        out: &mut Segment,
+        out: &mut Trajectory,
     ) -> Result<(), SolveError>;
 }
 
@@ -25,7 +26,8 @@ pub struct Receding<S> {
     follower: Follower,
     /// Copy of the follower's reference, for the solver.
     reference: Reference,
-    solver: S,
+    /// `None` to follow the plan by its gains alone.
+    solver: Option<S>,
     period: f64,
     next_update: f64,
     /// Number of updates on each level, without those after the plan's end.
@@ -42,6 +44,10 @@ pub struct Receding<S> {
 impl<S: Solver> Receding<S> {
     /// Creates a policy that follows `reference` and solves every `period`.
     pub fn new(reference: Reference, solver: S, period: f64, settings: &FallbackSettings) -> Self {
+        Receding::with(reference, Some(solver), period, settings)
+    }
+
+    fn with(reference: Reference, solver: Option<S>, period: f64, settings: &FallbackSettings) -> Self {
         let follower = Follower::new(reference.clone(), period, settings);
         let held = follower.guard().safe_control().to_vec();
         Receding {
@@ -66,6 +72,20 @@ impl<S: Solver> Receding<S> {
         self
     }
 
+    /// Sets the tube of the plan, see [`Follower::with_tube`].
+    #[must_use]
+    pub fn with_tube(mut self, radius: Option<Blocks>) -> Self {
+        self.follower = self.follower.with_tube(radius);
+        self
+    }
+
+    /// Sets the look-ahead of an excitation, see [`Follower::with_brake`].
+    #[must_use]
+    pub fn with_brake(mut self, brake: Option<Brake>) -> Self {
+        self.follower = self.follower.with_brake(brake);
+        self
+    }
+
     /// Returns the follower, for its statistics.
     pub fn follower(&self) -> &Follower {
         &self.follower
@@ -79,12 +99,16 @@ impl<S: Solver> Receding<S> {
     /// Solves the problem of an update, or falls back.
     fn update(&mut self, time: f64, state: &[f64]) -> Result<(), PolicyError> {
         let Receding { follower, solver, reference, .. } = self;
-        let mut solve =
-            |request: &SolveRequest<'_>, out: &mut Segment| match solver.solve(reference, request, out) {
-                Ok(()) => SolveAttempt::Solved,
-                Err(error) => SolveAttempt::Failed(error),
-            };
-        let status = follower.decide(time, state, Some(&mut solve));
+        let status = match solver {
+            None => follower.decide(time, state, None),
+            Some(solver) => {
+                let mut solve = |request: &SolveRequest<'_>, out: &mut Trajectory| {
+                    let solved = solver.solve(reference, request, out);
+                    solved.map_or_else(SolveAttempt::Failed, |()| SolveAttempt::Solved)
+                };
+                follower.decide(time, state, Some(&mut solve))
+            }
+        };
         if status.reason == Some(FallbackReason::Expired) {
             // The plan has ended, which is not a failure.
             return Ok(());
@@ -94,7 +118,12 @@ impl<S: Solver> Receding<S> {
             return Err(PolicyError::GaveUp { time, fallbacks: follower.consecutive_fallbacks(), reason });
         }
         self.counts[status.level as usize] += 1;
-        Ok(())
+        // A backup controller goes on with the run; without one it ends here.
+        match follower.crossing().filter(|_| !follower.has_backup()) {
+            Some(Finding::Tube(Crossing { state, .. })) => Err(PolicyError::LeftTube { state, time }),
+            Some(Finding::Limit(Crossing { state, .. })) => Err(PolicyError::LimitCrossed { state, time }),
+            Some(Finding::Near(_)) | None => Ok(()),
+        }
     }
 
     /// Returns the held control of the selected level, and the end of the hold. With a rate limit the control is set once per control
@@ -106,11 +135,33 @@ impl<S: Solver> Receding<S> {
         }
         let solution =
             self.follower.solution().filter(|_| self.gains && self.level() == FallbackLevel::Fresh);
-        self.acting = solution.and_then(|solution| solution.interval(time));
+        self.acting = solution.and_then(|solution| solution.covering(time));
         let end = self.follower.act(time, &mut self.held);
         let until = self.next_update.min(end).min(period.map_or(f64::INFINITY, |period| time + period));
         self.until = if until > time { until } else { self.next_update };
         self.until
+    }
+}
+
+/// The solver of a policy that has none.
+#[derive(Clone, Copy, Debug)]
+pub enum NoSolver {}
+
+impl Solver for NoSolver {
+    fn solve(
+        &mut self,
+        _reference: &Reference,
+        _request: &SolveRequest<'_>,
+        _out: &mut Trajectory,
+    ) -> Result<(), SolveError> {
+        match *self {}
+    }
+}
+
+impl Receding<NoSolver> {
+    /// Creates a policy that sets the control of `reference`, with its gains, every `period`: what hardware does with a plan without a model.
+    pub fn without_solver(reference: Reference, period: f64, settings: &FallbackSettings) -> Self {
+        Receding::with(reference, None, period, settings)
     }
 }
 
@@ -136,5 +187,15 @@ impl<S: Solver> Policy for Receding<S> {
 
     fn level_counts(&self) -> Option<[usize; 4]> {
         Some(self.counts)
+    }
+
+    fn requested(&mut self, time: f64, state: &[f64], out: &mut [f64]) -> Result<(), PolicyError> {
+        if self.solver.is_none() {
+            self.reference.follow(time, state, out);
+            return Ok(());
+        }
+        self.prepare(time, state)?;
+        self.control(time, state, out);
+        Ok(())
     }
 }

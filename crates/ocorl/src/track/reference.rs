@@ -1,24 +1,32 @@
 //! A plan as a function of time.
 
-use super::feedback::apply_gains;
+use super::feedback::follow;
 use crate::linalg::{Blocks, Points};
 use crate::plan::Plan;
 use crate::system::{Dims, Dynamics};
+use std::ops::Deref;
 
-/// Reference x̄(t), ū(t) of a plan: piecewise constant controls, and cubic Hermite interpolation of the states.
+/// Reference x̄(t), ū(t) of a plan: piecewise constant controls, and cubic Hermite interpolation of the states. It dereferences to its
+/// [`Plan`], which has the slopes.
 #[derive(Clone, Debug)]
 pub struct Reference {
     /// Plan that defines the reference.
     pub plan: Plan,
     /// Indices of the states that are angles.
     angles: Vec<usize>,
-    /// Derivatives f(x_k, u_k) and f(x_{k+1}, u_k) of each interval.
-    slopes: Blocks,
+}
+
+impl Deref for Reference {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
 }
 
 impl Reference {
     /// Creates the reference of a plan with slopes from `dynamics`, the model on which the plan was made.
-    pub fn new(plan: Plan, dynamics: &mut dyn Dynamics, angles: &[usize]) -> Self {
+    pub fn new(mut plan: Plan, dynamics: &mut dyn Dynamics, angles: &[usize]) -> Self {
         let dims = plan.dims();
         let mut points = Vec::with_capacity(2 * plan.controls.len() * dims.point());
         for k in 0..plan.controls.len() {
@@ -27,21 +35,16 @@ impl Reference {
                 points.extend_from_slice(plan.controls.at(k));
             }
         }
-        let mut slopes = Blocks::zeros(2 * dims.state, plan.controls.len());
-        dynamics.derivative(Points::new(&points, dims.point()), slopes.as_mut_slice());
-        Reference { plan, angles: angles.to_vec(), slopes }
+        plan.slopes = Blocks::zeros(2 * dims.state, plan.controls.len());
+        dynamics.derivative(Points::new(&points, dims.point()), plan.slopes.as_mut_slice());
+        Reference { plan, angles: angles.to_vec() }
     }
 
-    /// Creates the reference from known slopes: f at the start and at the end of each interval, one after another.
-    pub fn with_slopes(plan: Plan, slopes: Blocks, angles: &[usize]) -> Self {
+    /// Creates the reference of a plan that has slopes.
+    pub fn with_slopes(plan: Plan, angles: &[usize]) -> Self {
         let shape = (2 * plan.dims().state, plan.controls.len());
-        assert_eq!((slopes.size(), slopes.len()), shape, "slopes of a plan of that shape");
-        Reference { plan, angles: angles.to_vec(), slopes }
-    }
-
-    /// Returns the derivatives f(x_k, u_k) and f(x_{k+1}, u_k) of each interval.
-    pub fn slopes(&self) -> &Blocks {
-        &self.slopes
+        assert_eq!((plan.slopes.size(), plan.slopes.len()), shape, "slopes of a plan of that shape");
+        Reference { plan, angles: angles.to_vec() }
     }
 
     /// Keeps the first `count` controls and drops the hallucinated ones.
@@ -58,37 +61,12 @@ impl Reference {
         self
     }
 
-    /// Returns the last time of the plan.
-    pub fn end(&self) -> f64 {
-        self.plan.times[self.plan.times.len() - 1]
-    }
-
-    /// Evaluates x̄(t); constant beyond the plan's ends.
-    pub fn state(&self, time: f64, out: &mut [f64]) {
-        let k = self.plan.interval(time);
-        let (t0, t1) = (self.plan.times[k], self.plan.times[k + 1]);
-        let h = t1 - t0;
-        let s = ((time - t0) / h).clamp(0.0, 1.0);
-        let (x0, x1) = (self.plan.states.at(k), self.plan.states.at(k + 1));
-        let (f0, f1) = self.slopes.at(k).split_at(x0.len());
-        let (a, b) = ((1.0 - s) * (1.0 - s), s * s);
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = a * ((1.0 + 2.0 * s) * x0[i] + s * h * f0[i])
-                + b * ((3.0 - 2.0 * s) * x1[i] - (1.0 - s) * h * f1[i]);
-        }
-    }
-
-    /// Returns ū(t); constant beyond the plan's ends.
-    pub fn control(&self, time: f64) -> &[f64] {
-        self.plan.controls.at(self.plan.interval(time))
-    }
-
     /// Computes the plan with its gains, u_k + K_k (x − x̄(t)).
     pub fn follow(&self, time: f64, state: &[f64], out: &mut [f64]) {
         let (mut planned, mut unwrapped) = (vec![0.0; state.len()], state.to_vec());
         self.state(time, &mut planned);
         self.unwrap_angles(&planned, &mut unwrapped);
-        apply_gains(&self.plan, self.plan.interval(time), &planned, &unwrapped, out);
+        follow(self, self.interval(time), &planned, &unwrapped, out);
     }
 
     /// Shifts the angles of `state` by multiples of 2π to the value nearest to `near`, so that a sensor that wraps at ±π does

@@ -112,6 +112,16 @@ pub fn rate_limited<'a>(
     Box::new(Sampled::at(policy, samples, settings.safe_control.len()).guarded(guard))
 }
 
+/// Returns `policy` as a plant applies it that holds each control for `period`: sampled, passed through the guard, and held.
+pub fn held<'a>(
+    policy: Box<dyn Policy + Send + 'a>,
+    settings: &FallbackSettings,
+    period: f64,
+) -> Box<dyn Policy + Send + 'a> {
+    let guard = FallbackGuard::new(settings);
+    Box::new(Sampled::at(policy, Periods::Every(period), settings.safe_control.len()).guarded(guard))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +154,8 @@ mod tests {
             rate_limit: Some(RateLimit { max_rate: vec![2.0], period: 0.5 }),
             max_fallbacks: 0,
             max_dropouts: 0,
+            state_bounds: Bounds::none(1),
+            backup: None,
         };
         let law = || Box::new(Law(|_: f64, x: &[f64], u: &mut [f64]| u[0] = x[0]));
         let mut policy = rate_limited(law(), &settings, None);

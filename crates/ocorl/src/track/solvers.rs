@@ -4,9 +4,10 @@ use super::follower::{SolveError, SolveRequest};
 use super::guard::FallbackSettings;
 use super::receding::{Receding, Solver};
 use super::reference::Reference;
-use super::segment::Segment;
-use crate::linalg::{Blocks, Points, Quadratization};
-use crate::plan::{Guess, Ilqr, Problem, RateConstraint, Settings, Transcription};
+use super::soft_limits::{STIFFNESS, SoftLimits, SoftlyLimited};
+use crate::linalg::{Points, Quadratization};
+use crate::plan::{Guess, Ilqr, PathConstraints, Problem, RateConstraint, Settings, Transcription};
+use crate::simulate::Trajectory;
 use crate::system::{
     Bounds, Cost, Dims, Dynamics, RateLimit, squares_gradient, squares_hessian, weighted_squares,
 };
@@ -41,7 +42,7 @@ impl MpcSettings {
             state_weights: vec![1.0; dims.state],
             control_weights: vec![1.0; dims.control],
             transcription: Transcription::default(),
-            ilqr: Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() },
+            ilqr: online(),
         }
     }
 }
@@ -55,8 +56,10 @@ pub fn mpc(
     fallback: &FallbackSettings,
 ) -> Receding<MpcSolver> {
     let period = period(settings.period, fallback);
-    let solver = MpcSolver::new(dynamics, settings, fallback.bounds.clone());
-    Receding::new(reference, solver.with_rate_limit(fallback.rate_limit.clone()), period, fallback)
+    let solver = MpcSolver::new(dynamics, settings, fallback.bounds.clone())
+        .with_rate_limit(fallback.rate_limit.clone())
+        .with_state_bounds(&fallback.state_bounds);
+    Receding::new(reference, solver, period, fallback)
 }
 
 fn period(period: f64, fallback: &FallbackSettings) -> f64 {
@@ -74,8 +77,10 @@ pub fn replan(
     fallback: &FallbackSettings,
 ) -> Receding<ReplanSolver> {
     let period = self::period(period, fallback);
-    let solver = ReplanSolver::new(dynamics, cost, transcription, fallback.bounds.clone());
-    Receding::new(reference, solver.with_rate_limit(fallback.rate_limit.clone()), period, fallback)
+    let solver = ReplanSolver::new(dynamics, cost, transcription, fallback.bounds.clone())
+        .with_rate_limit(fallback.rate_limit.clone())
+        .with_state_bounds(&fallback.state_bounds);
+    Receding::new(reference, solver, period, fallback)
 }
 
 /// Tracking cost c = Σ qᵢ (xᵢ − x̄ᵢ(t))² + Σ rⱼ (uⱼ − ūⱼ(t))², with the state term as terminal cost.
@@ -168,29 +173,31 @@ impl Cost for TrackingCost {
 
 /// Solver of the tracking problem.
 pub struct MpcSolver {
-    dynamics: Box<dyn Dynamics>,
     settings: MpcSettings,
-    bounds: Bounds,
-    rate_limit: Option<RateLimit>,
     cost: TrackingCost,
-    ilqr: Ilqr,
-    grid: Vec<f64>,
-    guess: Warm,
+    search: Search,
 }
 
 impl MpcSolver {
     /// Creates a solver that tracks on `dynamics`, the mean of a model or the true system.
     pub fn new(dynamics: Box<dyn Dynamics>, settings: MpcSettings, bounds: Bounds) -> Self {
         let cost = TrackingCost::new(&settings.state_weights, &settings.control_weights);
-        let ilqr = Ilqr::new(settings.ilqr.clone());
-        let (grid, guess) = (Vec::new(), Warm::default());
-        MpcSolver { dynamics, settings, bounds, rate_limit: None, cost, ilqr, grid, guess }
+        let search = Search::new(dynamics, settings.transcription, settings.ilqr.clone(), bounds);
+        MpcSolver { settings, cost, search }
     }
 
     /// Sets the rate limit of the controls.
     #[must_use]
     pub fn with_rate_limit(mut self, limit: Option<RateLimit>) -> Self {
-        self.rate_limit = limit;
+        self.search.rate_limit = limit;
+        self
+    }
+
+    /// Sets the limits of the states, which the solver respects softly.
+    #[must_use]
+    pub fn with_state_bounds(mut self, bounds: &Bounds) -> Self {
+        let weights = self.settings.state_weights.iter().map(|weight| STIFFNESS * weight).collect();
+        self.search.limits = SoftLimits::new(bounds, weights);
         self
     }
 }
@@ -200,53 +207,31 @@ impl Solver for MpcSolver {
         &mut self,
         reference: &Reference,
         request: &SolveRequest<'_>,
-        out: &mut Segment,
+        out: &mut Trajectory,
     ) -> Result<(), SolveError> {
-        let SolveRequest { time, state, applied, previous } = *request;
+        let (time, grid) = (request.time, &mut self.search.grid);
         let end = (time + self.settings.horizon).min(reference.end());
-        self.grid.clear();
         match self.settings.nodes {
             Some(nodes) => {
                 let step = self.settings.horizon / (nodes.max(2) - 1) as f64;
-                self.grid.extend((0..nodes.max(2)).map(|i| time + i as f64 * step).take_while(|&t| t < end));
-                if self.grid.len() < nodes {
-                    self.grid.push(end);
+                grid.clear();
+                grid.extend((0..nodes.max(2)).map(|i| time + i as f64 * step).take_while(|&t| t < end));
+                if grid.len() < nodes {
+                    grid.push(end);
                 }
             }
-            None => plan_nodes(reference, time, end, &mut self.grid),
+            None => plan_nodes(reference, time, end, grid),
         }
-        self.cost.sample(reference, &self.grid, &self.settings.transcription);
-        let problem = Problem {
-            cost: &self.cost,
-            initial_state: state,
-            times: &self.grid,
-            control_bounds: &self.bounds,
-            rate_limit: self.rate_limit.as_ref().map(|limit| RateConstraint::new(limit, applied)),
-            state_bounds: None,
-            transcription: self.settings.transcription,
-        };
-        solve_from(
-            &mut self.ilqr,
-            self.dynamics.as_mut(),
-            &problem,
-            reference,
-            previous,
-            &mut self.guess,
-            out,
-        )
+        self.cost.sample(reference, grid, &self.settings.transcription);
+        self.search.solve(&self.cost, reference, request, out)
     }
 }
 
 /// Solver of the task's own problem over the remaining horizon.
 pub struct ReplanSolver {
-    dynamics: Box<dyn Dynamics>,
     cost: Arc<dyn Cost>,
-    bounds: Bounds,
-    rate_limit: Option<RateLimit>,
-    transcription: Transcription,
-    ilqr: Ilqr,
-    grid: Vec<f64>,
-    guess: Warm,
+    state_bounds: Bounds,
+    search: Search,
 }
 
 impl ReplanSolver {
@@ -257,23 +242,34 @@ impl ReplanSolver {
         transcription: Transcription,
         bounds: Bounds,
     ) -> Self {
-        ReplanSolver {
-            dynamics,
-            cost,
-            bounds,
-            rate_limit: None,
-            transcription,
-            ilqr: Ilqr::new(Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() }),
-            grid: Vec::new(),
-            guess: Warm::default(),
-        }
+        let state_bounds = Bounds::none(dynamics.dims().state);
+        ReplanSolver { cost, state_bounds, search: Search::new(dynamics, transcription, online(), bounds) }
     }
 
     /// Sets the rate limit of the controls.
     #[must_use]
     pub fn with_rate_limit(mut self, limit: Option<RateLimit>) -> Self {
-        self.rate_limit = limit;
+        self.search.rate_limit = limit;
         self
+    }
+
+    /// Sets the limits of the states, which the solver respects softly.
+    #[must_use]
+    pub fn with_state_bounds(mut self, bounds: &Bounds) -> Self {
+        self.state_bounds = bounds.clone();
+        self
+    }
+
+    /// Returns the soft form of the limits. The plan gives the unit of the cost: an excess of a hundredth of the width of the limits costs as
+    /// much as the mean rate of the plan.
+    fn soft_limits(&self, plan: &Reference) -> Option<SoftLimits> {
+        let rate = plan.cost.abs().max(f64::MIN_POSITIVE.sqrt()) / (plan.end() - plan.times[0]);
+        let weight = |(lower, upper): (&f64, &f64)| {
+            let width = upper - lower;
+            STIFFNESS * rate / if width.is_finite() && width > 0.0 { width * width } else { 1.0 }
+        };
+        let Bounds { lower, upper } = &self.state_bounds;
+        SoftLimits::new(&self.state_bounds, lower.iter().zip(upper).map(weight).collect())
     }
 }
 
@@ -282,37 +278,27 @@ impl Solver for ReplanSolver {
         &mut self,
         reference: &Reference,
         request: &SolveRequest<'_>,
-        out: &mut Segment,
+        out: &mut Trajectory,
     ) -> Result<(), SolveError> {
-        let SolveRequest { time, state, applied, previous } = *request;
-        self.grid.clear();
-        plan_nodes(reference, time, reference.end(), &mut self.grid);
-        let problem = Problem {
-            cost: self.cost.as_ref(),
-            initial_state: state,
-            times: &self.grid,
-            control_bounds: &self.bounds,
-            rate_limit: self.rate_limit.as_ref().map(|limit| RateConstraint::new(limit, applied)),
-            state_bounds: None,
-            transcription: self.transcription,
-        };
-        solve_from(
-            &mut self.ilqr,
-            self.dynamics.as_mut(),
-            &problem,
-            reference,
-            previous,
-            &mut self.guess,
-            out,
-        )
+        if self.search.limits.is_none() {
+            self.search.limits = self.soft_limits(reference);
+        }
+        plan_nodes(reference, request.time, reference.end(), &mut self.search.grid);
+        self.search.solve(self.cost.as_ref(), reference, request, out)
     }
+}
+
+/// Stopping criteria of a solve at every period, which begins near its solution.
+fn online() -> Settings {
+    Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() }
 }
 
 /// Writes the grid `time`, the plan's nodes after it, and `end`. A first interval shorter than a thousandth of the next one is
 /// merged with it.
 fn plan_nodes(reference: &Reference, time: f64, end: f64, out: &mut Vec<f64>) {
-    let times = &reference.plan.times;
+    let times = &reference.times;
     let mut next = times.partition_point(|&t| t <= time);
+    out.clear();
     if next + 1 < times.len() && times[next] - time < 1e-3 * (times[next + 1] - times[next]) {
         next += 1;
     }
@@ -321,61 +307,88 @@ fn plan_nodes(reference: &Reference, time: f64, end: f64, out: &mut Vec<f64>) {
     out.push(end);
 }
 
-/// Warm start of a solve: the previous solution where it is defined, and the plan beyond it.
-#[derive(Clone, Debug, Default)]
-struct Warm {
+/// A search for the plan on `grid` from the present state, with a warm start.
+struct Search {
+    dynamics: Box<dyn Dynamics>,
+    bounds: Bounds,
+    rate_limit: Option<RateLimit>,
+    limits: Option<SoftLimits>,
+    transcription: Transcription,
+    ilqr: Ilqr,
+    grid: Vec<f64>,
+    /// Controls and states of the start.
     controls: Vec<f64>,
     states: Vec<f64>,
 }
 
-impl Warm {
-    fn fill(&mut self, grid: &[f64], reference: &Reference, previous: Option<&Segment>) {
-        self.controls.clear();
-        for t in grid.windows(2) {
-            let middle = 0.5 * (t[0] + t[1]);
-            let known = previous.and_then(|p| p.interval(middle).map(|k| p.controls.at(k)));
-            self.controls.extend_from_slice(known.unwrap_or_else(|| reference.control(middle)));
+impl Search {
+    fn new(
+        dynamics: Box<dyn Dynamics>,
+        transcription: Transcription,
+        ilqr: Settings,
+        bounds: Bounds,
+    ) -> Self {
+        let (ilqr, grid, controls, states) = (Ilqr::new(ilqr), Vec::new(), Vec::new(), Vec::new());
+        Search {
+            dynamics,
+            bounds,
+            rate_limit: None,
+            limits: None,
+            transcription,
+            ilqr,
+            grid,
+            controls,
+            states,
         }
-        let nx = reference.plan.dims().state;
-        self.states.resize(grid.len() * nx, 0.0);
-        for (&t, x) in grid.iter().zip(self.states.chunks_exact_mut(nx)) {
-            match previous.and_then(|p| p.interval(t).map(|k| (p, k))) {
-                Some((p, k)) => {
-                    let w = (t - p.times[k]) / (p.times[k + 1] - p.times[k]);
-                    let (a, b) = (p.states.at(k), p.states.at(k + 1));
-                    for i in 0..nx {
-                        x[i] = a[i] + w * (b[i] - a[i]);
-                    }
-                }
+    }
+
+    /// Solves the problem with `cost` on the grid and writes its solution. The start keeps the states of the previous solution, and the
+    /// search closes the gap to the measured state: in an open-loop rollout an unstable system would leave the neighbourhood of the plan.
+    fn solve(
+        &mut self,
+        cost: &dyn Cost,
+        reference: &Reference,
+        request: &SolveRequest<'_>,
+        out: &mut Trajectory,
+    ) -> Result<(), SolveError> {
+        self.start_from(reference, request.previous);
+        let soft = self.limits.as_ref().map(|limits| SoftlyLimited { inner: cost, limits });
+        let problem = Problem {
+            cost: soft.as_ref().map_or(cost, |soft| soft as &dyn Cost),
+            initial_state: request.state,
+            times: &self.grid,
+            control_bounds: &self.bounds,
+            rate_limit: self.rate_limit.as_ref().map(|limit| RateConstraint::new(limit, request.applied)),
+            state_bounds: None,
+            constraints: PathConstraints::default(),
+            transcription: self.transcription,
+        };
+        let start = Guess { controls: &self.controls, states: Some(&self.states) };
+        let (ilqr, dynamics) = (&mut self.ilqr, self.dynamics.as_mut());
+        ilqr.solve(dynamics, &problem, start).map_err(|error| SolveError(error.to_string()))?;
+        out.times.clone_from(&self.grid);
+        out.states.copy_from(ilqr.states());
+        out.controls.copy_from(ilqr.controls());
+        out.gains.copy_from(ilqr.gains());
+        Ok(())
+    }
+
+    /// Fills the start: the previous solution where it is defined, and the plan beyond it.
+    fn start_from(&mut self, reference: &Reference, previous: Option<&Trajectory>) {
+        let known = |time: f64| previous.and_then(|p| p.covering(time).map(|k| (p, k)));
+        self.controls.clear();
+        for t in self.grid.windows(2) {
+            let middle = 0.5 * (t[0] + t[1]);
+            let control = known(middle).map_or_else(|| reference.control(middle), |(p, k)| p.controls.at(k));
+            self.controls.extend_from_slice(control);
+        }
+        let nx = reference.dims().state;
+        self.states.resize(self.grid.len() * nx, 0.0);
+        for (&t, x) in self.grid.iter().zip(self.states.chunks_exact_mut(nx)) {
+            match known(t) {
+                Some((p, k)) => p.state_in(k, t, x),
                 None => reference.state(t, x),
             }
         }
     }
-}
-
-/// Warm-starts and solves a problem and writes its solution. The start keeps the states of the previous solution, and the search closes
-/// the gap to the measured state: in an open-loop rollout an unstable system would leave the neighbourhood of the plan.
-fn solve_from(
-    ilqr: &mut Ilqr,
-    dynamics: &mut dyn Dynamics,
-    problem: &Problem<'_>,
-    reference: &Reference,
-    previous: Option<&Segment>,
-    guess: &mut Warm,
-    out: &mut Segment,
-) -> Result<(), SolveError> {
-    guess.fill(problem.times, reference, previous);
-    let start = Guess { controls: &guess.controls, states: Some(&guess.states) };
-    ilqr.solve(dynamics, problem, start).map_err(|error| SolveError(error.to_string()))?;
-    out.times.clear();
-    out.times.extend_from_slice(problem.times);
-    copy(ilqr.states(), &mut out.states);
-    copy(ilqr.controls(), &mut out.controls);
-    copy(ilqr.gains(), &mut out.gains);
-    Ok(())
-}
-
-fn copy(from: &Blocks, to: &mut Blocks) {
-    to.resize(from.size(), from.len());
-    to.as_mut_slice().copy_from_slice(from.as_slice());
 }

@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use ocorl::explore::Exploration;
-use ocorl::linalg::Points;
+use ocorl::linalg::{Dims, Points};
 use ocorl::measurements::Measurements;
 use ocorl::model::kernels::{Kernel, Linear, Matern52, Product, Rbf, Scale, Sum};
 use ocorl::model::{GaussianProcess, Mean, Physics, Posterior, Query, Settings, StatisticalModel};
-use ocorl::plan::{ForwardPass, Guess, Ilqr, Problem, Settings as PlanSettings, Transcription, uniform_grid};
+use ocorl::plan::{
+    ForwardPass, Guess, Ilqr, PathConstraints, Problem, Settings as PlanSettings, Transcription, uniform_grid,
+};
 use ocorl::random::Stream;
 use ocorl::real::Real;
 use ocorl::simulate::Policy;
@@ -110,6 +112,7 @@ fn a_shape_in_no_list_allocates_nothing_again() {
             times: &times,
             control_bounds: &control_bounds,
             state_bounds: None,
+            constraints: PathConstraints::default(),
             rate_limit: None,
             transcription: Transcription::default(),
         };
@@ -150,12 +153,33 @@ fn asking_a_model_again_allocates_nothing() {
         let mut model = GaussianProcess::for_task(&b.task, settings).unwrap();
         model.update(&data).unwrap();
         let points: Vec<f64> = (0..5 * 150).map(|_| rng.uniform(-2.0, 2.0)).collect();
-        for query in [Query::Mean, Query::MeanJacobian, Query::MeanStd, Query::All] {
-            let mut posterior = Posterior::default();
-            let mut ask = || model.posterior(Points::new(&points, 5), query, &mut posterior);
-            ask();
-            assert_eq!(allocation_counter::measure(ask).count_total, 0, "{query:?}");
-        }
+        assert_queries_allocate_nothing(&model, &points);
+    }
+}
+
+#[test]
+fn queries_of_a_compressed_model_allocate_nothing_after_the_first() {
+    let dims = Dims { state: 1, control: 1 };
+    let mut data = Measurements::new(dims);
+    for i in 0..100 {
+        let t = 0.06 * f64::from(i);
+        data.push(t, &[t.cos()], &[t.sin()], &[t.cos() * t.sin()], &[0.01]).unwrap();
+    }
+    let mut model = GaussianProcess::new(dims, &[], Settings::default()).unwrap();
+    model.update(&data).unwrap();
+    let compressed = model.compressed().unwrap();
+    assert!(compressed.basis_points(0) < 80, "{} points", compressed.basis_points(0));
+    let points: Vec<f64> = (0..300).map(|i| (0.1 * f64::from(i)).sin()).collect();
+    assert_queries_allocate_nothing(&compressed, &points);
+    assert_queries_allocate_nothing(&compressed, &points[..2]);
+}
+
+fn assert_queries_allocate_nothing(model: &GaussianProcess, points: &[f64]) {
+    for query in [Query::Mean, Query::MeanJacobian, Query::MeanStd, Query::All] {
+        let mut posterior = Posterior::default();
+        let mut ask = || model.posterior(Points::new(points, model.dims().point()), query, &mut posterior);
+        ask();
+        assert_eq!(allocation_counter::measure(ask).count_total, 0, "{query:?}");
     }
 }
 

@@ -320,10 +320,7 @@ const OPTIMUM: f64 = 20.1602;
 #[test]
 fn a_learner_refuses_an_ensemble_that_cannot_be() {
     let error = pendulum(0, |s| s.model.ensemble.members = 0).err().unwrap();
-    assert_eq!(
-        error.to_string(),
-        "invalid model setting: ensemble.members is 0; it must be between 2 and 100"
-    );
+    assert_eq!(error.to_string(), "model.ensemble.members is 0; it must be between 2 and 100");
 }
 
 #[test]

@@ -508,10 +508,7 @@ fn bad_settings_are_named() {
             |s| s.initial_states = vec![vec![1.0]],
             "initial_states is [1.0]; each must have one finite number for every state, within its limits",
         ),
-        (
-            |s| s.model.beta = -1.0,
-            "invalid model setting: confidence is -1; it must be zero or positive, and finite",
-        ),
+        (|s| s.model.beta = -1.0, "model.beta is -1; it must be zero or positive, and finite"),
     ];
     for (change, text) in bad {
         let mut settings = quick(&b);

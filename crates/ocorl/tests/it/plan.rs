@@ -4,8 +4,8 @@
 
 use ocorl::linalg::{Blocks, Points};
 use ocorl::plan::{
-    Guess, Ilqr, Outcome, Plan, PlanError, Problem, Quadrature, Settings, Start, Transcription, best_of,
-    uniform_grid,
+    Guess, Ilqr, Outcome, PathConstraints, Plan, PlanError, Problem, Quadrature, Settings, Start,
+    Transcription, best_of, uniform_grid,
 };
 use ocorl::random::{Rng, Stream};
 use ocorl::real::Real;
@@ -138,6 +138,7 @@ fn a_linear_quadratic_problem_is_solved_in_one_step_to_1e_10_of_the_dense_soluti
                 control_bounds: &bounds,
                 rate_limit: None,
                 state_bounds: None,
+                constraints: PathConstraints::default(),
                 transcription: Transcription { substeps, ..Transcription::single(integrator) },
             };
             let (h, g, _) = dense_quadratic(&mut f, &problem, 24);
@@ -166,6 +167,7 @@ fn with_limits_it_agrees_with_a_dense_quadratic_program() {
             control_bounds: &bounds,
             rate_limit: None,
             state_bounds: None,
+            constraints: PathConstraints::default(),
             transcription: Transcription::default(),
         };
         let free = Bounds::none(2);
@@ -480,6 +482,7 @@ proptest! {
             control_bounds: &bounds,
             rate_limit: None,
             state_bounds: None,
+            constraints: PathConstraints::default(),
             transcription: Transcription::default(),
         };
         let states = Blocks::zeros(3, 6);
@@ -502,6 +505,7 @@ proptest! {
         let x0: Vec<f64> = (0..5).map(|_| rng.normal()).collect();
         let problem = Problem {
             cost: &cost, initial_state: &x0, times: &times, rate_limit: None, control_bounds: &bounds, state_bounds: None,
+            constraints: PathConstraints::default(),
             transcription: Transcription::default(),
         };
         let plan = Ilqr::default().plan(&mut f, &problem, Guess { controls: &[0.0; 30], states: None }).unwrap();

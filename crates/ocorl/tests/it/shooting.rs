@@ -7,7 +7,8 @@ use ocorl::linalg::{Linearization, Points};
 use ocorl::measurements::Measurements;
 use ocorl::model::{GaussianProcess, Settings as ModelSettings, StatisticalModel};
 use ocorl::plan::{
-    ForwardPass, Guess, Ilqr, Outcome, Plan, PlanError, Problem, Settings, Start, Transcription, uniform_grid,
+    ForwardPass, Guess, Ilqr, Outcome, PathConstraints, Plan, PlanError, Problem, Settings, Start,
+    Transcription, uniform_grid,
 };
 use ocorl::random::{Rng, Stream};
 use ocorl::real::Real;
@@ -72,6 +73,7 @@ fn linear_quadratic_problems_have_one_optimum_with_and_without_limits_and_gaps()
             control_bounds: &bounds,
             rate_limit: None,
             state_bounds: None,
+            constraints: PathConstraints::default(),
             transcription: Transcription { substeps: 1 + trial % 2, ..Transcription::single(integrator) },
         };
         let states: Vec<f64> = (0..48).map(|_| rng.normal()).collect();
@@ -210,6 +212,7 @@ fn hostile_dynamics_never_panic() {
             control_bounds: &bounds,
             rate_limit: None,
             state_bounds: None,
+            constraints: PathConstraints::default(),
             transcription: Transcription::default(),
         };
         let states = (seed % 2 == 0).then_some(&[0.0; 18][..]);

@@ -4,7 +4,8 @@
 
 use ocorl::linalg::{Points, Quadratization};
 use ocorl::plan::{
-    Plan, PlanError, Problem, RoughToFine, Settings, Start, Transcription, best_of, in_stages, uniform_grid,
+    PathConstraints, Plan, PlanError, Problem, RoughToFine, Settings, Start, Transcription, best_of,
+    in_stages, uniform_grid,
 };
 use ocorl::random::Stream;
 use ocorl::real::Real;
@@ -89,6 +90,7 @@ fn with_problem<T>(times: &[f64], act: impl FnOnce(&Problem<'_>) -> T) -> T {
         control_bounds: &bounds,
         rate_limit: None,
         state_bounds: None,
+        constraints: PathConstraints::default(),
         transcription: Transcription::default(),
     })
 }

@@ -5,11 +5,11 @@
 use ocorl::linalg::Blocks;
 use ocorl::plan::{Ilqr, Plan, Problem, Start, Transcription, uniform_grid};
 use ocorl::random::{Rng, Stream};
-use ocorl::simulate::{Experiment, Outcome, Policy, PolicyError, Run, Simulator};
+use ocorl::simulate::{Experiment, Outcome, Policy, PolicyError, Run, Simulator, Trajectory};
 use ocorl::system::{Benchmark, Bounds, KnownSystem, RateLimit};
 use ocorl::track::{
     FallbackLevel, FallbackReason, FallbackSettings, Feedback, Follower, Hold, MpcSettings, Receding,
-    Reference, Segment, SolveAttempt, SolveError, SolveRequest, Solver, mpc, rate_limited, replan,
+    Reference, SolveAttempt, SolveError, SolveRequest, Solver, mpc, rate_limited, replan,
 };
 
 fn plan(b: &KnownSystem, intervals: usize) -> Plan {
@@ -210,7 +210,7 @@ impl<F: FnMut(f64) -> Fault> Solver for Faulty<F> {
         &mut self,
         _: &Reference,
         request: &SolveRequest<'_>,
-        out: &mut Segment,
+        out: &mut Trajectory,
     ) -> Result<(), SolveError> {
         let SolveRequest { time, state, .. } = *request;
         let fault = (self.0)(time);
@@ -225,7 +225,7 @@ impl<F: FnMut(f64) -> Fault> Solver for Faulty<F> {
             Fault::Infinite => out.states.as_mut_slice()[2] = f64::INFINITY,
             Fault::Huge => out.controls.as_mut_slice().fill(1e300),
             Fault::WrongSize => out.controls = Blocks::from_vec(vec![0.0; 4], 2),
-            Fault::Empty => *out = Segment::default(),
+            Fault::Empty => *out = Trajectory::default(),
             Fault::TimesReversed => out.times.reverse(),
             Fault::Stale => out.times = vec![time - 1.0, time - 0.9, time - 0.8],
         }
@@ -234,8 +234,13 @@ impl<F: FnMut(f64) -> Fault> Solver for Faulty<F> {
 }
 
 fn receding<F: FnMut(f64) -> Fault>(b: &KnownSystem, limits: Bounds, fault: F) -> Receding<Faulty<F>> {
-    let settings =
-        FallbackSettings { bounds: limits, max_fallbacks: usize::MAX, ..FallbackSettings::of(&b.task) };
+    // Any state may occur: these tests are about the solver, not about limits of states.
+    let settings = FallbackSettings {
+        bounds: limits,
+        max_fallbacks: usize::MAX,
+        state_bounds: Bounds::none(b.task.states.len()),
+        ..FallbackSettings::of(&b.task)
+    };
     Receding::new(reference(b, &plan(b, 50)), Faulty(fault), 0.01, &settings)
 }
 
@@ -360,7 +365,7 @@ fn a_run_under_a_rate_limit_is_slewed_from_the_safe_control_at_every_step() {
 }
 
 /// A solver whose solution is far from the plan, and changes within its intervals.
-fn moving(request: &SolveRequest<'_>, out: &mut Segment) -> SolveAttempt {
+fn moving(request: &SolveRequest<'_>, out: &mut Trajectory) -> SolveAttempt {
     let (t, x) = (request.time, request.state);
     out.times = vec![t, t + 0.1, t + 0.2];
     out.states = Blocks::from_vec([x, &[x[0] + 1.0, x[1] - 1.0], &[x[0] + 2.0, x[1]]].concat(), 2);
@@ -381,7 +386,7 @@ fn a_shifted_solution_is_followed_between_its_nodes() {
     let x = [3.0, 0.1];
     assert_eq!(follower.step(0.0, &x, Some(&mut moving), &mut u).level, FallbackLevel::Fresh);
     assert_eq!(u, [0.3]);
-    let mut late = |_: &SolveRequest<'_>, _: &mut Segment| SolveAttempt::Late;
+    let mut late = |_: &SolveRequest<'_>, _: &mut Trajectory| SolveAttempt::Late;
     let status = follower.step(0.05, &x, Some(&mut late), &mut u);
     assert_eq!(
         (status.level, status.reason, status.missed),

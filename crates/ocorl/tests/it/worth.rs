@@ -37,7 +37,7 @@ fn the_planned_cost_is_as_uncertain_as_draws_of_f_make_it() {
     let (learner, intention) = learned(&b);
     let predicted = worth(learner.model().as_ref(), &b.task, &intention.plan, &[]).unwrap();
     assert_eq!((predicted.after, predicted.after_best), (predicted.before, predicted.before));
-    let reference = Reference::with_slopes(intention.plan.clone(), intention.slopes, &b.task.angles);
+    let reference = Reference::with_slopes(intention.plan.clone(), &b.task.angles);
     let costs: Vec<f64> = (0..60)
         .map(|i| {
             let mut f = learner.model().sample(&mut Stream::root(9).index(i).rng());

@@ -1,6 +1,10 @@
 //! Right-hand sides in panel storage.
 
 use super::inverse::{GRAM_COLUMNS, Gram};
+use super::product::{
+    negative_product, negative_product_vector, negative_transposed_product,
+    negative_transposed_product_vector,
+};
 use super::solve::{Layout, backward, backward_vector, forward, forward_vector};
 use super::{Lower, Step, WIDTH, panels};
 use crate::linalg::vector::dot;
@@ -101,6 +105,25 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Computes −L X into `out`, a block of the same size.
+    pub(crate) fn negative_product(&self, l: Lower<'_>, out: &mut Block<'_>) {
+        self.multiply(l, false, out);
+    }
+
+    /// Computes −Lᵀ X into `out`, a block of the same size.
+    pub(crate) fn negative_transposed_product(&self, l: Lower<'_>, out: &mut Block<'_>) {
+        self.multiply(l, true, out);
+    }
+
+    fn multiply(&self, l: Lower<'_>, transposed: bool, out: &mut Block<'_>) {
+        assert_eq!(panels(self.n), l.panels, "a matrix of another size");
+        assert_eq!((self.n, self.columns), (out.n, out.columns), "room for another block");
+        if l.panels > 0 {
+            let (x, y) = (&*self.memory, &mut *out.memory);
+            Arch::new().dispatch(Multiply { l, x, y, columns: self.columns, transposed });
+        }
+    }
+
     /// Adds `sign` · XᵀX to the lower triangle of C, column-major.
     pub(crate) fn add_gram(&self, sign: f64, c: &mut [f64]) {
         let count = self.columns;
@@ -196,6 +219,31 @@ impl WithSimd for Solve<'_> {
             (1, true) => backward_vector(l, self.x),
             (_, false) => forward(l, self.x.as_chunks_mut().0, count, Layout::Full(WIDTH * l.panels)),
             (_, true) => backward(l, self.x.as_chunks_mut().0, count),
+        }
+    }
+}
+
+struct Multiply<'a> {
+    l: Lower<'a>,
+    x: &'a [f64],
+    y: &'a mut [f64],
+    columns: usize,
+    transposed: bool,
+}
+
+impl WithSimd for Multiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let (l, count) = (self.l, panels(self.columns));
+        match (self.columns, self.transposed) {
+            (1, false) => negative_product_vector(l, self.x, self.y),
+            (1, true) => negative_transposed_product_vector(l, self.x, self.y),
+            (_, false) => negative_product(l, self.x.as_chunks().0, self.y.as_chunks_mut().0, count),
+            (_, true) => {
+                negative_transposed_product(l, self.x.as_chunks().0, self.y.as_chunks_mut().0, count);
+            }
         }
     }
 }

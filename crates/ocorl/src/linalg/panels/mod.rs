@@ -21,6 +21,7 @@
 mod block;
 mod factorize;
 mod inverse;
+mod product;
 mod solve;
 #[cfg(test)]
 mod tests;

@@ -86,7 +86,7 @@ fn substitute_back(c: &mut Sums, w: &[Step], o: usize, reciprocals: &[f64]) {
 
 /// Subtracts from c the products of x with the panels `range` of L below row panel k, in the columns 8k + o ….
 #[inline(always)]
-fn subtract_below(c: &mut Sums, l: Lower<'_>, x: &[Step], range: Range<usize>, column: usize) {
+pub(super) fn subtract_below(c: &mut Sums, l: Lower<'_>, x: &[Step], range: Range<usize>, column: usize) {
     let mut sum = *c;
     let mut at = start(range.start) + column;
     for (i, x) in range.zip(x.as_chunks::<WIDTH>().0) {

@@ -149,3 +149,37 @@ fn products_of_columns_are_added_below_the_diagonal() {
         }
     }
 }
+
+#[test]
+fn products_are_sums_of_products_whatever_their_number() {
+    for n in SIZES {
+        let (l, _) = factor(n);
+        for columns in [1, 3, 8, 20] {
+            let mut rng = Stream::root(4).rng();
+            let x: Vec<f64> = (0..n * columns).map(|_| rng.normal()).collect();
+            let (mut memory, mut results) =
+                (vec![f64::NAN; Block::room(n, columns)], vec![f64::NAN; Block::room(n, columns)]);
+            let block = Block::pack(&x, n, columns, &mut memory);
+            let mut out = Block::over(&mut results, n, columns);
+            let (lower, mut y) = (Lower::new(&l, &[]), x.clone());
+            for transposed in [false, true] {
+                if transposed {
+                    block.negative_transposed_product(lower, &mut out);
+                } else {
+                    block.negative_product(lower, &mut out);
+                }
+                out.unpack(&mut y);
+                for (x, y) in x.chunks_exact(n).zip(y.chunks_exact(n)) {
+                    for i in 0..n {
+                        let product: f64 = if transposed {
+                            (i..n).map(|k| l.get(k, i) * x[k]).sum()
+                        } else {
+                            (0..=i).map(|k| l.get(i, k) * x[k]).sum()
+                        };
+                        assert!(close(y[i], -product), "n = {n}, {columns} columns: {} at {i}", y[i]);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -44,7 +44,7 @@ impl Default for EnsembleSettings {
 
 impl EnsembleSettings {
     /// Rejects invalid values, and sizes that would need excessive time or memory.
-    pub(super) fn validate(&self) -> Result<(), ModelError> {
+    pub(crate) fn validate(&self) -> Result<(), ModelError> {
         for (what, value, range, need) in [
             ("ensemble.members", self.members, 2..=100, "it must be between 2 and 100"),
             ("ensemble.hidden", self.hidden, 1..=512, "it must be between 1 and 512"),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod averages;
+mod compressed;
 mod degenerate;
 mod growing;
 mod inducing;

@@ -1,0 +1,518 @@
+//! State limits and general constraints of a plan, by an augmented Lagrangian around iLQR.
+//!
+//! A state limit is written as cᵢ(x) = (xᵢ − upperᵢ + mᵢ)/sᵢ ≤ 0 (and likewise for the lower one), with sᵢ the width of the limits, and a
+//! constraint of the task as cⱼ(t, x, u) = (gⱼ + mⱼ)/sⱼ ≤ 0. The margins m may differ from node to node. At the start of each integration
+//! step the running cost is extended by
+//!
+//! ```text
+//! ψ(λ, c) = (max(0, λ + ρ c)² − λ²) / (2ρ),        λ ← max(0, λ + ρ c) after each search,
+//! ```
+//!
+//! and the terminal cost by the same term; without the maximum for equalities. ρ grows while the violation does not fall to a quarter from
+//! one search to the next. Outside the limits the cost stays finite, so that a search may begin there. [Noc06, chapter 17] describes the
+//! method.
+//!
+//! Left out on purpose: constraints between the steps (they hold at the start of each integration step and at the end), and the curvature
+//! ∂²g/∂z² (Gauss–Newton).
+
+use super::{Guess, Ilqr, Plan, PlanError, Problem, Settings, Start};
+use crate::linalg::{Blocks, Linearization, Points, Quadratization};
+use crate::system::{Bounds, Constraint, Constraints, Cost, Dims, Dynamics, Extent};
+
+/// Largest number of searches, each with new multipliers.
+const SEARCHES: usize = 30;
+
+/// Violation, in units of the scale, below which a plan counts as inside.
+const INSIDE: f64 = 1e-8;
+
+/// Violation, in units of the scale, above which no plan inside was found.
+const OUTSIDE: f64 = 1e-6;
+
+/// Factor on ρ after a search that did not reduce the violation to a quarter.
+const STIFFER: f64 = 5.0;
+
+/// Cost below which a plan costs nothing.
+const NOTHING: f64 = 1e-12;
+
+/// Distance from a state limit, relative to the width of the limits, below which the limit counts as reached.
+const NEAR: f64 = 1e-3;
+
+/// Constraints of a planning problem in addition to the limits of states, controls and rates. [`plan_within_limits`] treats them;
+/// [`Ilqr`] alone ignores them.
+///
+/// The constraints may have fewer states and controls than the problem: they then depend on the first ones.
+#[derive(Clone, Copy, Default)]
+pub struct PathConstraints<'a> {
+    /// General constraints g(t, x, u) ≤ 0.
+    pub constraints: Option<&'a dyn Constraints>,
+    /// Margins that tighten the state limits and the constraints: one block for each node, with one number for each state (in its unit),
+    /// followed by one for each constraint (in the unit of g). Between the nodes they are interpolated linearly.
+    pub margins: Option<&'a Blocks>,
+}
+
+/// Searches from `start` within the limits and constraints of `problem`.
+///
+/// The first search rejects trajectories that leave the state limits, and ignores the constraints; it costs nothing more where none of them
+/// is active. If its plan reaches a limit or violates a constraint, or if it finds no plan, a second search uses the augmented
+/// Lagrangian. The better plan is returned.
+pub fn plan_within_limits(
+    f: &mut dyn Dynamics,
+    problem: &Problem<'_>,
+    settings: &Settings,
+    start: &Start,
+) -> Result<Plan, PlanError> {
+    let mut ilqr = Ilqr::new(settings.clone());
+    let found = ilqr.plan(f, problem, start.guess());
+    let Some(limits) = Limits::of(problem, f.dims(), settings.limit_margin)? else { return found };
+    match found {
+        Ok(plan) if !limits.are_reached_by(&plan) => Ok(plan),
+        Ok(plan) => {
+            let from = Start { controls: plan.controls.clone(), states: Some(plan.states.clone()) };
+            let inside = limits.violation(&plan).by <= 0.0;
+            match limits.constrain(&mut ilqr, f, problem, from.guess()) {
+                Ok(other) if !inside || other.cost < plan.cost => Ok(other),
+                Err(error) if limits.violation_from(2 * limits.width.len(), &plan).by > OUTSIDE => Err(error),
+                _ => Ok(plan),
+            }
+        }
+        Err(error @ PlanError::NoFinitePlan { .. }) => limits
+            .constrain(&mut ilqr, f, problem, start.guess())
+            .map_err(|new| if matches!(new, PlanError::NoFinitePlan { .. }) { error } else { new }),
+        error => error,
+    }
+}
+
+/// Limits of the states and general constraints as rows c ≤ 0: lower and upper limit of each state, then the constraints.
+struct Limits<'a> {
+    dims: Dims,
+    bounds: Bounds,
+    /// Width of the limits of each state; the unit of its violation.
+    width: Vec<f64>,
+    general: Option<&'a dyn Constraints>,
+    /// Margins of states and constraints at the start of each integration step and at the end.
+    margins: Blocks,
+    substeps: usize,
+}
+
+/// A row, the node at which its value is the largest of all, and this value.
+#[derive(Clone, Copy)]
+struct Violation {
+    by: f64,
+    node: usize,
+    row: usize,
+}
+
+impl<'a> Limits<'a> {
+    /// Collects the limits of `problem`; `None` if it has none. `margin` is a part of the width of the state limits.
+    fn of(problem: &Problem<'a>, dims: Dims, margin: f64) -> Result<Option<Self>, PlanError> {
+        let PathConstraints { constraints, margins } = problem.constraints;
+        let general = constraints.filter(|g| !g.list().is_empty());
+        if problem.state_bounds.is_none() && general.is_none() {
+            return Ok(None);
+        }
+        let bounds = problem.state_bounds.cloned().unwrap_or_else(|| Bounds::none(dims.state));
+        let pairs = || bounds.lower.iter().zip(&bounds.upper);
+        let width: Vec<f64> = pairs()
+            .map(|(lower, upper)| match (lower.is_finite(), upper.is_finite()) {
+                (true, true) => (upper - lower).max(f64::MIN_POSITIVE),
+                (true, false) => lower.abs().max(1.0),
+                (false, true) => upper.abs().max(1.0),
+                (false, false) => 1.0,
+            })
+            .collect();
+        let (count, substeps) = (general.map_or(0, |g| g.list().len()), problem.transcription.substeps);
+        for (what, found, expected) in [
+            ("the state of the constraints", general.map_or(0, |g| g.dims().state), dims.state),
+            ("the control of the constraints", general.map_or(0, |g| g.dims().control), dims.control),
+        ] {
+            if found > expected {
+                return Err(PlanError::Length { what, found, expected });
+            }
+        }
+        let (size, nodes) = (dims.state + count, problem.times.len());
+        if let Some(given) = margins.filter(|m| m.as_slice().len() != size * nodes) {
+            let (found, expected) = (given.as_slice().len(), size * nodes);
+            return Err(PlanError::Length { what: "the margins of the constraints", found, expected });
+        }
+        let mut all = Blocks::zeros(size, problem.intervals() * substeps + 1);
+        for at in 0..all.len() {
+            let (node, part) = (at / substeps, (at % substeps) as f64 / substeps as f64);
+            let out = all.at_mut(at);
+            for (out, width) in out.iter_mut().zip(&width) {
+                *out = margin * width;
+            }
+            if let Some(given) = margins {
+                let next = given.at((node + 1).min(nodes - 1));
+                for (out, (here, next)) in out.iter_mut().zip(given.at(node).iter().zip(next)) {
+                    *out += here + part * (next - here);
+                }
+            }
+        }
+        Ok(Some(Limits { dims, bounds, width, general, margins: all, substeps }))
+    }
+
+    fn constraints(&self) -> &[Constraint] {
+        match self.general {
+            Some(general) => general.list(),
+            None => &[],
+        }
+    }
+
+    /// Returns the number of rows.
+    fn rows(&self) -> usize {
+        2 * self.width.len() + self.constraints().len()
+    }
+
+    /// Returns whether row `row` requires c = 0.
+    fn is_equality(&self, row: usize) -> bool {
+        row.checked_sub(2 * self.width.len()).is_some_and(|j| self.constraints()[j].equality)
+    }
+
+    /// Writes c of all rows at the state `x` of point `at`, with the values `g` of the constraints there; minus infinity where a row does
+    /// not apply.
+    fn fill(&self, at: usize, x: &[f64], g: &[f64], out: &mut [f64]) {
+        let (n, margins, end) = (self.width.len(), self.margins.at(at), at + 1 == self.margins.len());
+        for i in 0..n {
+            out[2 * i] = (self.bounds.lower[i] + margins[i] - x[i]) / self.width[i];
+            out[2 * i + 1] = (x[i] + margins[i] - self.bounds.upper[i]) / self.width[i];
+        }
+        for (j, constraint) in self.constraints().iter().enumerate() {
+            let applies = match constraint.extent {
+                Extent::Always => true,
+                Extent::WhileControlled => !end,
+                Extent::End => end,
+            };
+            // A value that is not finite makes the cost infinite, so that the step is rejected.
+            out[2 * n + j] = if applies {
+                (g[j] + if constraint.equality { 0.0 } else { margins[n + j] }) / constraint.scale
+            } else {
+                f64::NEG_INFINITY
+            };
+        }
+    }
+
+    /// Appends the part of the point (x, u) on which the constraints depend.
+    fn gather(&self, x: &[f64], u: &[f64], out: &mut Vec<f64>) {
+        if let Some(g) = self.general {
+            let Dims { state, control } = g.dims();
+            out.extend_from_slice(&x[..state]);
+            if u.is_empty() {
+                out.extend(std::iter::repeat_n(0.0, control));
+            } else {
+                out.extend_from_slice(&u[..control]);
+            }
+        }
+    }
+
+    /// Evaluates the constraints at gathered points.
+    fn values(&self, times: &[f64], points: &[f64]) -> Vec<f64> {
+        let Some(g) = self.general else { return Vec::new() };
+        let mut out = vec![0.0; g.list().len() * times.len()];
+        g.values(times, Points::new(points, g.dims().point()), &mut out);
+        out
+    }
+
+    /// Returns c of all rows at all nodes of a plan.
+    fn along(&self, plan: &Plan) -> Blocks {
+        let (mut points, intervals) = (Vec::new(), plan.controls.len());
+        for (k, x) in plan.states.iter().enumerate() {
+            self.gather(x, if k < intervals { plan.controls.at(k) } else { &[] }, &mut points);
+        }
+        let (g, m) = (self.values(&plan.times, &points), self.constraints().len());
+        let mut out = Blocks::zeros(self.rows(), intervals + 1);
+        for (k, x) in plan.states.iter().enumerate() {
+            self.fill(k * self.substeps, x, &g[k * m..(k + 1) * m], out.at_mut(k));
+        }
+        out
+    }
+
+    /// Returns the largest violation of a plan. The initial state is given, so constraints of the state alone are ignored there.
+    fn violation(&self, plan: &Plan) -> Violation {
+        self.violation_from(0, plan)
+    }
+
+    /// Returns the largest violation of the rows from `first` on.
+    fn violation_from(&self, first: usize, plan: &Plan) -> Violation {
+        let mut worst = Violation { by: f64::NEG_INFINITY, node: 0, row: 0 };
+        let free = 2 * self.width.len();
+        for (node, c) in self.along(plan).iter().enumerate() {
+            for (row, &c) in c.iter().enumerate().skip(first) {
+                let controlled =
+                    row >= free && self.constraints()[row - free].extent == Extent::WhileControlled;
+                let by = if c.is_nan() {
+                    f64::INFINITY
+                } else if self.is_equality(row) && c > f64::NEG_INFINITY {
+                    c.abs()
+                } else {
+                    c
+                };
+                if (node > 0 || controlled) && by > worst.by {
+                    worst = Violation { by, node, row };
+                }
+            }
+        }
+        worst
+    }
+
+    /// Returns whether a plan comes near a state limit or violates a constraint.
+    fn are_reached_by(&self, plan: &Plan) -> bool {
+        let near = |c: &[f64]| c[..2 * self.width.len()].iter().any(|c| *c > -NEAR);
+        self.violation(plan).by > 0.0 || self.along(plan).iter().skip(1).any(near)
+    }
+
+    /// Returns the error that names the row that `plan` violates most.
+    fn error(&self, plan: &Plan) -> PlanError {
+        let Violation { by, node, row } = self.violation(plan);
+        let (time, n) = (plan.times[node], 2 * self.width.len());
+        if row < n {
+            return PlanError::OutsideLimits { state: row / 2, time, by: by * self.width[row / 2] };
+        }
+        let Constraint { name, scale, .. } = self.constraints()[row - n].clone();
+        PlanError::Violated { constraint: name, time, by: by * scale }
+    }
+
+    /// Searches with the limits as constraints. The cost of the plan is that of `problem`.
+    fn constrain(
+        &self,
+        ilqr: &mut Ilqr,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        guess: Guess<'_>,
+    ) -> Result<Plan, PlanError> {
+        let free = Problem { state_bounds: None, ..*problem };
+        let mut plan = ilqr.plan(f, &free, guess)?;
+        let span = problem.times[problem.intervals()] - problem.times[0];
+        // Without the constraints the optimum may cost nothing; then the cost rate at the start of the guess tells the scale, if it has one.
+        let point = [problem.initial_state, &guess.controls[..f.dims().control]].concat();
+        let mut rate = [0.0];
+        problem.cost.running(&problem.times[..1], Points::single(&point), &mut rate);
+        let scale = plan.cost.abs().max(1e-3 * span * rate[0].abs());
+        let scale = if scale > NOTHING { scale } else { 1.0 };
+        let weight = problem.transcription.weight(0).max(1e-3);
+        let points = self.margins.len() - 1;
+        let mut cost = ConstrainedCost {
+            inner: problem.cost,
+            limits: self,
+            every: problem.transcription.integrator.tableau().b.len(),
+            multipliers: vec![0.0; self.rows() * (points + 1)],
+            penalty: 10.0 * scale / (span * weight),
+            terminal_scale: span * weight / points as f64,
+        };
+        let mut before = f64::INFINITY;
+        for _ in 0..SEARCHES {
+            let from = Start { controls: plan.controls.clone(), states: Some(plan.states.clone()) };
+            let found = ilqr.plan(f, &Problem { cost: &cost, ..free }, from.guess());
+            let Ok(next) = found else { break };
+            plan = next;
+            let by = self.violation(&plan).by;
+            if by <= INSIDE {
+                break;
+            }
+            cost.update(ilqr, &plan, problem.times);
+            if by > 0.25 * before {
+                cost.penalty *= STIFFER;
+            }
+            before = by;
+        }
+        if self.violation(&plan).by > OUTSIDE {
+            return Err(self.error(&plan));
+        }
+        plan.cost = ilqr.cost_of_trajectory(&free);
+        Ok(plan)
+    }
+}
+
+/// The cost of a problem with the terms of the augmented Lagrangian.
+struct ConstrainedCost<'a> {
+    inner: &'a dyn Cost,
+    limits: &'a Limits<'a>,
+    /// Number of stages of an integration step. The first stage of each step is a point of the trajectory.
+    every: usize,
+    /// Multipliers λ of all rows at each step, and at the end.
+    multipliers: Vec<f64>,
+    /// ρ.
+    penalty: f64,
+    /// Factor on the term of the final state, which makes it as large as that of one step.
+    terminal_scale: f64,
+}
+
+impl ConstrainedCost<'_> {
+    fn end(&self) -> usize {
+        self.limits.margins.len() - 1
+    }
+
+    /// Returns λ + ρ c, with 0 for an inequality that presses on nothing.
+    fn pressure(&self, row: usize, multiplier: f64, c: f64) -> f64 {
+        let pressure = multiplier + self.penalty * c;
+        if self.limits.is_equality(row) { pressure } else { pressure.max(0.0) }
+    }
+
+    /// Returns Σ ψ of the values `c` at point `at`, and passes each active row with its pressure to `active`.
+    fn terms(&self, at: usize, c: &[f64], mut active: impl FnMut(usize, f64)) -> f64 {
+        let mut sum = 0.0;
+        for (row, &c) in c.iter().enumerate() {
+            if c == f64::NEG_INFINITY {
+                continue;
+            }
+            if !c.is_finite() {
+                return f64::INFINITY;
+            }
+            let multiplier = self.multipliers[at * self.limits.rows() + row];
+            let pressure = self.pressure(row, multiplier, c);
+            sum += (pressure * pressure - multiplier * multiplier) / (2.0 * self.penalty);
+            if pressure != 0.0 {
+                active(row, pressure);
+            }
+        }
+        sum
+    }
+
+    /// Gathers the first point of each integration step: states, points of the constraints, and times.
+    fn steps(&self, times: &[f64], z: Points<'_>) -> (Vec<f64>, Vec<f64>) {
+        let (nx, mut points, mut at) = (self.limits.dims.state, Vec::new(), Vec::new());
+        for i in (0..z.len()).step_by(self.every) {
+            let (x, u) = z.at(i).split_at(nx);
+            self.limits.gather(x, u, &mut points);
+            at.push(times[i]);
+        }
+        (points, at)
+    }
+
+    /// Adds the gradient and the Gauss–Newton Hessian of the terms at one point. `slopes` has the gradients of the constraints there.
+    fn expand(
+        &self,
+        at: usize,
+        c: &[f64],
+        slopes: &[f64],
+        scale: f64,
+        gradient: &mut [f64],
+        hessian: &mut [f64],
+    ) -> f64 {
+        let (n, nz, nx) = (2 * self.limits.width.len(), gradient.len(), self.limits.dims.state);
+        let inner = self.limits.general.map_or(Dims { state: 0, control: 0 }, Constraints::dims);
+        // Position in z of coordinate j of the constraints' points; the control is absent at the end.
+        let place = |j: usize| if j < inner.state { j } else { nx + j - inner.state };
+        let reach = if nz > nx { inner.point() } else { inner.state };
+        scale
+            * self.terms(at, c, |row, pressure| {
+                if row < n {
+                    let (i, width) = (row / 2, self.limits.width[row / 2]);
+                    gradient[i] += scale * if row % 2 == 0 { -pressure } else { pressure } / width;
+                    hessian[i * nz + i] += scale * self.penalty / (width * width);
+                    return;
+                }
+                let unit = self.limits.constraints()[row - n].scale;
+                let slope = &slopes[(row - n) * inner.point()..][..reach];
+                for (j, a) in slope.iter().enumerate().filter(|(_, a)| **a != 0.0) {
+                    gradient[place(j)] += scale * pressure * a / unit;
+                    for (l, b) in slope.iter().enumerate() {
+                        hessian[place(j) * nz + place(l)] += scale * self.penalty * a * b / (unit * unit);
+                    }
+                }
+            })
+    }
+
+    /// Sets λ ← max(0, λ + ρ c) along the trajectory that the planner has just found.
+    fn update(&mut self, ilqr: &Ilqr, plan: &Plan, times: &[f64]) {
+        let (limits, nx, end) = (self.limits, self.limits.dims.state, self.end());
+        let (mut points, mut at_times) = (Vec::new(), Vec::new());
+        for at in 0..=end {
+            if at < end {
+                let (k, step) = (at / limits.substeps, at % limits.substeps);
+                let part = step as f64 / limits.substeps as f64;
+                let (x, u) = ilqr.stage_point(at * self.every).split_at(nx);
+                limits.gather(x, u, &mut points);
+                at_times.push(times[k] + part * (times[k + 1] - times[k]));
+            } else {
+                limits.gather(plan.states.at(plan.controls.len()), &[], &mut points);
+                at_times.push(times[times.len() - 1]);
+            }
+        }
+        let (g, m, rows) = (limits.values(&at_times, &points), limits.constraints().len(), limits.rows());
+        let mut c = vec![0.0; rows];
+        for at in 0..=end {
+            let x = if at < end {
+                &ilqr.stage_point(at * self.every)[..nx]
+            } else {
+                plan.states.at(plan.controls.len())
+            };
+            limits.fill(at, x, &g[at * m..(at + 1) * m], &mut c);
+            for (row, c) in c.iter().enumerate().filter(|(_, c)| c.is_finite()) {
+                let multiplier = self.multipliers[at * rows + row];
+                self.multipliers[at * rows + row] = self.pressure(row, multiplier, *c);
+            }
+        }
+    }
+}
+
+impl Cost for ConstrainedCost<'_> {
+    fn dims(&self) -> Dims {
+        self.inner.dims()
+    }
+
+    fn running(&self, times: &[f64], z: Points<'_>, out: &mut [f64]) {
+        self.inner.running(times, z, out);
+        let (points, at_times) = self.steps(times, z);
+        let (g, m) = (self.limits.values(&at_times, &points), self.limits.constraints().len());
+        let mut c = vec![0.0; self.limits.rows()];
+        for at in 0..at_times.len() {
+            let point = at * self.every;
+            self.limits.fill(at, z.at(point), &g[at * m..(at + 1) * m], &mut c);
+            out[point] += self.terms(at, &c, |_, _| ());
+        }
+    }
+
+    fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut Quadratization) {
+        self.inner.quadratize(times, z, out);
+        let nz = z.dim();
+        if out.hessian.len() == 1 && z.len() > 1 {
+            // The terms of the limits make the Hessian differ from point to point.
+            let shared = out.hessian.at(0).to_vec();
+            out.hessian.resize(nz * nz, z.len());
+            for i in 0..z.len() {
+                out.hessian.at_mut(i).copy_from_slice(&shared);
+            }
+        }
+        let (points, at_times) = self.steps(times, z);
+        let mut linear = Linearization::default();
+        if let Some(g) = self.limits.general {
+            g.linearize(&at_times, Points::new(&points, g.dims().point()), &mut linear);
+        }
+        let mut c = vec![0.0; self.limits.rows()];
+        for at in 0..at_times.len() {
+            let point = at * self.every;
+            let general = self.limits.general.is_some();
+            let (g, slopes) =
+                if general { (linear.value.at(at), linear.jacobian.at(at)) } else { (&[][..], &[][..]) };
+            self.limits.fill(at, z.at(point), g, &mut c);
+            let (gradient, hessian) = (out.gradient.at_mut(point), out.hessian.at_mut(point));
+            out.value[point] += self.expand(at, &c, slopes, 1.0, gradient, hessian);
+        }
+    }
+
+    fn terminal(&self, time: f64, state: &[f64]) -> f64 {
+        let (mut points, mut c) = (Vec::new(), vec![0.0; self.limits.rows()]);
+        self.limits.gather(state, &[], &mut points);
+        self.limits.fill(self.end(), state, &self.limits.values(&[time], &points), &mut c);
+        self.inner.terminal(time, state) + self.terminal_scale * self.terms(self.end(), &c, |_, _| ())
+    }
+
+    fn quadratize_terminal(
+        &self,
+        time: f64,
+        state: &[f64],
+        gradient: &mut [f64],
+        hessian: &mut [f64],
+    ) -> f64 {
+        let inner = self.inner.quadratize_terminal(time, state, gradient, hessian);
+        let (mut points, mut c, mut linear) =
+            (Vec::new(), vec![0.0; self.limits.rows()], Linearization::default());
+        self.limits.gather(state, &[], &mut points);
+        if let Some(g) = self.limits.general {
+            g.linearize(&[time], Points::new(&points, g.dims().point()), &mut linear);
+        }
+        let (g, slopes) = (linear.value.as_slice(), linear.jacobian.as_slice());
+        self.limits.fill(self.end(), state, g, &mut c);
+        inner + self.expand(self.end(), &c, slopes, self.terminal_scale, gradient, hessian)
+    }
+}
