@@ -16,8 +16,9 @@ mod support;
 
 use cpu_time::ThreadTime;
 use ocorl::random::Stream;
+use ocorl::simulate::Trajectory;
 use ocorl::system::Benchmark;
-use ocorl::track::{Reference, Segment, SolveError, SolveRequest, Solver};
+use ocorl::track::{Reference, SolveError, SolveRequest, Solver};
 use ocorl_study::control::Maker;
 use ocorl_study::control::{Controller, Deadline, Effort, Settings, reference};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +39,7 @@ impl Solver for Watched {
         &mut self,
         reference: &Reference,
         request: &SolveRequest<'_>,
-        out: &mut Segment,
+        out: &mut Trajectory,
     ) -> Result<(), SolveError> {
         let (begin, mut result) = (ThreadTime::now(), Ok(()));
         let counted = allocation_counter::measure(|| {

@@ -2,13 +2,13 @@
 //! it is called on a thread of this process or on another machine makes no difference to the result. Scheduling and storage are left to
 //! `threads` and `sweep`.
 
-use crate::config::Config;
 use crate::known::Known;
 use crate::store::{StoreError, encoded};
+use crate::system::System;
 use crate::user_error::{Catalogue, UserError};
 use ocorl::learn::{Record, Settings, Trial};
 use ocorl::simulate::Outcome;
-use ocorl::system::{BENCHMARKS, Benchmark, KnownSystem, TableUnits};
+use ocorl::system::{BENCHMARKS, KnownSystem, TableUnits};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -21,6 +21,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub struct Cell {
     /// Name of the system.
     pub system: String,
+    /// Text of the file that describes the system; `None` if it is shipped with the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The settings the cell starts from: `default` or `reference`.
     pub settings: String,
     /// Settings changed relative to those, by path.
@@ -243,17 +246,19 @@ pub struct Prepared {
 impl Cell {
     /// Validates everything that can be validated without computing.
     pub fn prepare(&self) -> Result<Prepared, UserError> {
-        let benchmark = Benchmark::find(&self.system).map_err(|error| unknown_system(&error.name))?;
+        let system = System::restore(&self.system, self.file.as_deref())?;
         if !["default", "reference"].contains(&self.settings.as_str()) {
             return Err(UserError::new(format!("no settings '{}'", self.settings))
                 .hint("the settings of a cell are 'default' or 'reference'"));
         }
-        let mut config = Config::new(&benchmark)?;
-        config.load(&self.settings)?;
+        let mut config = system.config(&self.settings)?;
         for (path, value) in &self.set {
             config.set_value(path, value.clone())?;
         }
         let settings = config.settings;
+        let benchmark = system.truth.ok_or_else(|| {
+            UserError::new(format!("'{}' has no equations, so it cannot be simulated", self.system))
+        })?;
         Trial::new(&benchmark, settings.clone(), self.seed, 0.0)
             .map_err(|error| UserError::new(error.to_string()).detail("system", &*benchmark.name))?;
         Ok(Prepared { benchmark, settings })
@@ -330,7 +335,7 @@ impl CellRunner {
     ) -> Result<(), String> {
         let cell = result.cell.clone();
         let Prepared { benchmark, settings } = cell.prepare().map_err(|error| error.to_string())?;
-        let (units, known) = (benchmark.table_units(), self.known(&benchmark, &settings)?);
+        let (units, known) = (benchmark.table_units(), self.known(&cell, &benchmark, &settings)?);
         let (optimum, known) = (known.continuous, known.printed(units));
         result.known = Some(known);
         let trial =
@@ -355,8 +360,8 @@ impl CellRunner {
     }
 
     /// Reference costs of a system: computed by the first caller, while other callers wait.
-    fn known(&self, benchmark: &KnownSystem, settings: &Settings) -> Result<Known, String> {
-        let mut key = benchmark.name.to_string();
+    fn known(&self, cell: &Cell, benchmark: &KnownSystem, settings: &Settings) -> Result<Known, String> {
+        let mut key = format!("{} {}", cell.system, cell.file.as_deref().unwrap_or_default());
         let _ = write!(key, " {:?} {:?}", settings.initial_states, settings.holds(settings.episodes - 1));
         let entry = match self.known.lock() {
             Ok(mut all) => all.entry(key).or_default().clone(),

@@ -248,7 +248,7 @@ fn optimism(hard: Option<&Results>, usual: Option<&Results>) -> Option<Claim> {
     let mut evidence = Vec::new();
     if !hard.is_empty() {
         evidence.push(format!(
-            "After a first control that teaches next to nothing, the median cumulative regret of optimistic planning is lower than that of \
+            "After a first control that gives almost no information, the median cumulative regret of optimistic planning is lower than that of \
              planning with the mean model in {} of {} cases ({}), the mean one in {}, the mean final cost in {}.",
             won(&hard),
             hard.len(),
@@ -260,7 +260,7 @@ fn optimism(hard: Option<&Results>, usual: Option<&Results>) -> Option<Claim> {
     if !usual.is_empty() {
         let lost = numbers(&usual, &|duel| duel.regret.0 >= duel.regret.1);
         evidence.push(format!(
-            "After the usual excitation the median cumulative regret is lower on {} of {} systems{}, the mean one on {}, the mean final cost on {}.",
+            "After the default excitation the median cumulative regret is lower on {} of {} systems{}, the mean one on {}, the mean final cost on {}.",
             won(&usual),
             usual.len(),
             if lost.is_empty() { String::new() } else { format!(" (not: {lost})") },

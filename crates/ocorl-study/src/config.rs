@@ -1,13 +1,14 @@
 //! The settings of a run, merged from defaults, a settings file and single options. Unknown keys are errors; the set of changed settings is
 //! kept for display.
 
+use crate::files::read_text;
+use crate::system::MAX_FILE;
 use crate::user_error::{Catalogue, Hint, Place, UserError, nearest};
 use ocorl::learn::{Settings, Strategy, Time};
 use ocorl::system::KnownSystem;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
@@ -16,8 +17,8 @@ const SHIPPED: [(&str, &str, &str); 9] = {
     macro_rules! files {
         ($($name:literal),*) => { [$((
             $name,
-            include_str!(concat!("../../../studies/settings/", $name, ".toml")),
-            include_str!(concat!("../../../studies/settings/", $name, ".reference.toml")),
+            include_str!(concat!("../studies/settings/", $name, ".toml")),
+            include_str!(concat!("../studies/settings/", $name, ".reference.toml")),
         )),*] };
     }
     files![
@@ -85,9 +86,9 @@ impl Config {
                     .hint(Hint::OnlyPaperSystems))
             }
             (path, _) => {
-                let text = std::fs::read_to_string(Path::new(path)).map_err(|error| {
+                let text = read_text(path, MAX_FILE).map_err(|cause| {
                     UserError::new(format!("cannot read '{path}'"))
-                        .detail("cause", error.to_string())
+                        .detail("cause", cause)
                         .hint(Hint::ChooseSettings)
                 })?;
                 self.take(&text, path)

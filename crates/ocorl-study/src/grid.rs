@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! title   = "When to measure"
-//! systems = ["pendulum", "bicycle"]      # or "paper": the nine of Table 1
+//! systems = ["pendulum", "own.toml"]     # or "paper": the nine of Table 1; files are relative to that of the grid
 //! seeds   = 10                           # 0 to 9; or a list
 //! settings = ["default", "reference"]    # optional
 //! budget  = 600                          # optional: seconds a cell may take
@@ -20,6 +20,7 @@
 
 use crate::cell::{Cell, unknown_system};
 use crate::files::write_atomically;
+use crate::system::{System, is_file};
 use crate::user_error::{Hint, Place, UserError, nearest};
 use ocorl::system::Benchmark;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,9 @@ pub struct Grid {
     pub title: String,
     /// Names of the systems.
     pub systems: Vec<String>,
+    /// Texts of the files that describe systems, by the name of the system.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
     /// Base settings of the cells: `default`, `reference`, or both.
     pub settings: Vec<String>,
     /// Seeds of the runs.
@@ -106,6 +110,9 @@ enum Seeds {
 }
 
 impl Grid {
+    /// Maximum size of a grid file in bytes.
+    pub const LARGEST: u64 = 1 << 20;
+
     /// Parses a grid and validates all of its cells. `file` is its name in errors; a name ending in `.json` denotes the grid file that a
     /// sweep wrote into its folder.
     pub fn parse(text: &str, file: &str) -> Result<Self, UserError> {
@@ -117,8 +124,7 @@ impl Grid {
 
     fn from_json(text: &str, file: &str) -> Result<Self, UserError> {
         serde_json::from_str(text).map_err(|error| {
-            UserError::new(format!("'{file}' is not a grid that a sweep left"))
-                .detail("cause", error.to_string())
+            UserError::new(format!("'{file}' is not the grid of a sweep")).detail("cause", error.to_string())
         })
     }
 
@@ -143,9 +149,11 @@ impl Grid {
             Systems::Word(name) => vec![name],
             Systems::List(names) => names,
         };
+        let (systems, files) = with_files(systems, Path::new(file).parent().unwrap_or(Path::new("")))?;
         Ok(Grid {
             title: written.title,
             systems,
+            files,
             settings: match written.settings {
                 OneOrMore::One(name) => vec![name],
                 OneOrMore::More(names) => names,
@@ -168,7 +176,7 @@ impl Grid {
                 "budget is {budget}; it must be a positive number of seconds"
             )));
         }
-        for name in &self.systems {
+        for name in self.systems.iter().filter(|name| !self.files.contains_key(*name)) {
             Benchmark::find(name).map_err(|error| unknown_system(&error.name))?;
         }
         let count = self.count();
@@ -228,19 +236,46 @@ impl Grid {
         }
         let mut cells = Vec::new();
         for system in &self.systems {
+            let file = self.files.get(system);
             // An alias denotes the same system.
-            let system = Benchmark::find(system).map_or(system.clone(), |b| b.name.into_owned());
+            let known = Benchmark::find(system).ok().filter(|_| file.is_none());
+            let system = known.map_or(system.clone(), |b| b.name.into_owned());
             for settings in &self.settings {
                 for set in &combinations {
                     for &seed in &self.seeds {
                         let (system, settings, set) = (system.clone(), settings.clone(), set.clone());
-                        cells.push(Cell { system, settings, set, seed });
+                        cells.push(Cell { system, file: file.cloned(), settings, set, seed });
                     }
                 }
             }
         }
         cells
     }
+}
+
+/// The names of all systems, and the texts of those that are described by files. Paths are relative to `folder`.
+fn with_files(
+    named: Vec<String>,
+    folder: &Path,
+) -> Result<(Vec<String>, BTreeMap<String, String>), UserError> {
+    let (mut systems, mut files) = (Vec::new(), BTreeMap::new());
+    for name in named {
+        if !is_file(&name) {
+            systems.push(name);
+            continue;
+        }
+        let system = System::find(&folder.join(&name).display().to_string())?;
+        if Benchmark::find(&system.name).is_ok() || files.contains_key(&system.name) {
+            return Err(UserError::new(format!(
+                "'{name}' describes '{}', and another system has that name",
+                system.name
+            ))
+            .hint("give the systems different names"));
+        }
+        files.extend(system.file.map(|text| (system.name.clone(), text)));
+        systems.push(system.name);
+    }
+    Ok((systems, files))
 }
 
 /// All combinations of `bases` and `additions`.
@@ -305,6 +340,33 @@ mod tests {
             let text = serde_json::to_string(&cell).unwrap();
             assert_eq!(serde_json::from_str::<Cell>(&text).unwrap().id(), cell.id());
         }
+    }
+
+    #[test]
+    fn systems_of_files_are_cells_with_their_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "[system]\nstates = [\"x\"]\ninputs = { u = [-1, 1] }\nx0 = [1]\nhorizon = 2\n\
+                    [equations]\nx = \"u - x\"\n[cost]\nstate = { x = 1 }\ninput = { u = 1 }\n";
+        fs::write(folder.path().join("own.toml"), text).unwrap();
+        let grid = |systems: &str| {
+            let file = folder.path().join("grid.toml").display().to_string();
+            Grid::parse(&format!("systems = {systems}\nseeds = 2\n"), &file)
+        };
+        let both = grid("[\"own.toml\", \"pendulum\"]").unwrap();
+        let cells = both.cells();
+        assert_eq!((cells.len(), cells[0].system.as_str(), cells[0].file.as_deref()), (4, "own", Some(text)));
+        assert_eq!((cells[2].system.as_str(), cells[2].file.as_deref()), ("pendulum", None));
+        // The text travels with the cell: the file may be gone.
+        fs::remove_file(folder.path().join("own.toml")).unwrap();
+        let read: Cell = serde_json::from_str(&serde_json::to_string(&cells[0]).unwrap()).unwrap();
+        assert_eq!(read.prepare().unwrap().benchmark.task.horizon, 2.0);
+        both.leave_in(folder.path()).unwrap();
+        assert_eq!(Grid::left_in(folder.path()).unwrap().cells(), cells);
+        assert!(grid("[\"own.toml\"]").unwrap_err().to_string().contains("cannot read"));
+        fs::write(folder.path().join("pendulum.toml"), text).unwrap();
+        assert!(
+            grid("[\"pendulum.toml\"]").unwrap_err().to_string().contains("another system has that name")
+        );
     }
 
     #[test]

@@ -24,6 +24,7 @@
 //! | [`simulated`] | a study of a simulated system, evaluated against the true dynamics |
 //! | [`planned_episodes`] | a journal of episodes that already have plans |
 //! | [`rig`] | a simulated rig that runs `plan.json` |
+//! | [`episode_model`] | what plots show of the model around an episode: predictions, uncertainty, slices |
 //! | [`trace`] | additional data of an episode: durations, trajectories, controller performance |
 //! | [`run`] | one run from its first episode to its last, and its text output |
 //! | [`event_file`] | scalars for TensorBoard |
@@ -40,6 +41,7 @@ pub mod claims;
 pub mod clock;
 pub mod config;
 pub mod control;
+pub mod episode_model;
 pub mod estimate;
 pub mod event_file;
 pub mod export;
@@ -50,6 +52,7 @@ pub mod live;
 pub mod measured;
 pub mod plan_file;
 pub mod planned_episodes;
+pub mod predict;
 pub mod price;
 pub mod progress;
 mod prose;

@@ -4,6 +4,7 @@
 use crate::clock::now_exactly;
 use crate::files::replace;
 use crate::plan_file::PlanFile;
+use crate::simulated::keep_traces;
 use crate::study::{Study, StudyError};
 use crate::trace::{Health, Trace, maybe_path};
 use ocorl::event::{Event, Observer};
@@ -216,7 +217,11 @@ impl Observer for ReportingObserver<'_> {
     }
 }
 
-/// Asks `study` for the next episode and reports the progress of planning; the planning time is kept in the episode's trace.
+/// More data than this make the expected improvement of an episode too slow to compute.
+const MOST_FOR_WORTH: usize = 500;
+
+/// Asks `study` for the next episode and reports the progress of planning. The planning time, what plots show of the model, and the
+/// worth of the episode are kept in its trace.
 pub fn ask(study: &mut Study, observer: &mut dyn Observer) -> Result<Option<Arc<PlanFile>>, StudyError> {
     if study.history().pending().is_some() {
         return study.ask(observer);
@@ -227,8 +232,12 @@ pub fn ask(study: &mut Study, observer: &mut dyn Observer) -> Result<Option<Arc<
     let plan = study.ask(&mut ReportingObserver { reporter: &reporter, observer })?;
     if let Some(plan) = &plan {
         let planning_seconds = Some(begin.elapsed().as_secs_f64());
+        let quick = study.history().measurements() <= MOST_FOR_WORTH;
+        let worth = quick.then(|| study.worth().ok().flatten()).flatten().map(|worth| worth.recommendation());
         // The trace is optional: figures only show less without it.
-        let _ = Trace { episode: plan.episode, planning_seconds, ..Trace::default() }.write(&folder);
+        let trace = Trace { episode: plan.episode, planning_seconds, worth, ..Trace::default() };
+        let _ = trace.write(&folder);
+        keep_traces(study);
     }
     Ok(plan)
 }

@@ -12,7 +12,7 @@ use ocorl::learn::{Checkpoint, PlannedRollout, Settings};
 use ocorl::linalg::Blocks;
 use ocorl::plan::Plan;
 use ocorl::simulate::Trajectory;
-use ocorl::system::{Bounds, Quantity, RateLimit};
+use ocorl::system::{Backup, Bounds, Quantity, RateLimit};
 use serde::{Deserialize, Serialize};
 
 /// Format identifier of the file; a reader rejects other formats.
@@ -48,8 +48,15 @@ pub struct PlanFile {
     pub period: f64,
     /// Bounds and rate limits of the controls.
     pub limits: Limits,
+    /// Limits of the states; a controller that measures a state outside them does not follow the plan any more. `None` if no state has a
+    /// limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_limits: Option<StateLimits>,
     /// Safe control, applied when no better one is available.
     pub safe_control: Vec<f64>,
+    /// Controller that replaces the plan where it must not be followed; `None` for the safe control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Backup>,
     /// One rollout for each initial state.
     pub legs: Vec<LegTable>,
     /// The learner that made the plan, from which the controller and the simulated rig restore its policies.
@@ -120,6 +127,39 @@ impl Limits {
     }
 }
 
+/// Limits of the states; null where a state has none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateLimits {
+    /// Lower limits.
+    pub lower: Vec<Option<f64>>,
+    /// Upper limits.
+    pub upper: Vec<Option<f64>>,
+}
+
+impl StateLimits {
+    /// Limits from `bounds`; `None` if none is finite.
+    pub fn new(bounds: &Bounds) -> Option<Self> {
+        let Limits { lower, upper, .. } = Limits::new(bounds, None);
+        bounds.is_limiting().then_some(StateLimits { lower, upper })
+    }
+
+    /// The bounds, with infinity where a state has no limit.
+    fn bounds(&self) -> Bounds {
+        Limits { lower: self.lower.clone(), upper: self.upper.clone(), max_rate: None }.bounds()
+    }
+}
+
+/// Look-ahead with which a controller stops an excitation short of the limits of the states.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrakeTable {
+    /// Time over which a state is extrapolated.
+    pub ahead: f64,
+    /// Part of the width of the limits within which no state may be extrapolated.
+    pub margin: f64,
+}
+
 /// One rollout: a reference trajectory with gains, and measurement times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -138,6 +178,13 @@ pub struct LegTable {
     pub controls: Vec<Vec<f64>>,
     /// Feedback gains K_k on the intervals: N matrices with one row per control and one column per state.
     pub gains: Vec<Vec<Vec<f64>>>,
+    /// Largest deviation of each state from the reference, at the nodes: N + 1 rows. A controller that measures a larger one does not follow
+    /// the plan any more. `None` if the plan has no tube.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tube: Option<Vec<Vec<f64>>>,
+    /// Look-ahead of an excitation; `None` for a plan that was made on a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brake: Option<BrakeTable>,
     /// Measurement times that are known in advance.
     pub measure_at: Vec<f64>,
     /// Rule for further measurement times, decided during the run; `None` if all are known in advance.
@@ -160,6 +207,9 @@ pub struct Rule {
 }
 
 impl PlanFile {
+    /// Maximum size of a plan in bytes.
+    pub const LARGEST: u64 = 1 << 28;
+
     /// Parses and validates a plan; `name` is its name in errors.
     pub fn parse(text: &str, name: &str) -> Result<Self, UserError> {
         let plan: PlanFile = serde_json::from_str(text).map_err(|error| {
@@ -215,16 +265,31 @@ impl PlanFile {
         if let Some(i) = bounds.violated_by(&self.safe_control) {
             return Err(format!("the safe control of '{}' lies outside its limits", self.controls[i].name));
         }
+        let states = self.state_bounds();
+        if states.lower.len() != nx || states.upper.len() != nx {
+            return Err(format!("state_limits must have {nx} entries"));
+        }
+        if let Some(i) = (0..nx).find(|&i| !(states.lower[i] <= states.upper[i])) {
+            return Err(format!("the limits of '{}' are empty", self.states[i].name));
+        }
+        if let Some(cause) = self.backup.as_ref().and_then(|backup| backup.error(nx, nu)) {
+            return Err(cause);
+        }
         if max_rate.iter().flatten().flatten().any(|r| !(*r >= 0.0)) {
             return Err("max_rate must not be negative".into());
         }
         if let Some(name) = self.angles.iter().find(|a| self.states.iter().all(|s| s.name != **a)) {
-            return Err(format!("the angle '{name}' is no state"));
+            return Err(format!("the angle '{name}' is not a state"));
         }
         self.legs
             .iter()
             .enumerate()
             .try_for_each(|(i, leg)| leg.check(nx, nu).map_err(|cause| format!("leg {i}: {cause}")))
+    }
+
+    /// Limits of the states, with infinity where a state has none.
+    pub fn state_bounds(&self) -> Bounds {
+        self.state_limits.as_ref().map_or_else(|| Bounds::none(self.states.len()), StateLimits::bounds)
     }
 
     /// Number of requested measurements, summed over the legs; for times decided during the run, the maximum.
@@ -258,13 +323,12 @@ impl LegTable {
     /// The planned rollout as the learner represents it; `None` in the exploratory episode.
     pub fn intention(&self) -> Option<PlannedRollout> {
         let planned_cost = self.planned_cost?;
-        let mut trajectory = self.trajectory();
         Some(PlannedRollout {
-            slopes: std::mem::take(&mut trajectory.slopes),
-            plan: Plan::given(trajectory, planned_cost),
+            plan: Plan::given(self.trajectory(), planned_cost),
             planned_cost,
             mean_cost: self.mean_cost,
             measurement_times: self.measure_at.clone(),
+            tube: self.tube.as_ref().map(|tube| blocks(tube, self.initial_state.len())),
         })
     }
 
@@ -294,9 +358,19 @@ impl LegTable {
             ("slopes", self.slopes.len() == n && self.slopes.iter().flatten().all(|s| s.len() == nx)),
             ("controls", rows(&self.controls, n, nu)),
             ("gains", self.gains.len() == n && self.gains.iter().all(|k| rows(k, nu, nx))),
+            ("tube", self.tube.as_ref().is_none_or(|tube| rows(tube, n + 1, nx))),
         ];
         if let Some((what, _)) = shapes.iter().find(|(_, right)| !right) {
             return Err(format!("'{what}' has the wrong shape for {nx} states, {nu} controls and its times"));
+        }
+        if self.tube.iter().flatten().flatten().any(|r| !(*r >= 0.0)) {
+            return Err("a radius of 'tube' is negative or not a number".into());
+        }
+        if self
+            .brake
+            .is_some_and(|b| !(b.ahead > 0.0 && b.ahead.is_finite() && (0.0..=0.5).contains(&b.margin)))
+        {
+            return Err("'brake' needs a positive, finite time ahead and a margin between 0 and 0.5".into());
         }
         if !self.times.windows(2).all(|t| t[1] > t[0]) {
             return Err("'times' must increase".into());

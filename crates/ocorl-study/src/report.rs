@@ -27,11 +27,11 @@ pub struct Studied {
 pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
     let mut text = String::from("# Results\n\n");
     text += &paragraph(
-        "Written by `ocorl results` from the data in `studies/results`; not by hand. Each study is a grid in `studies/`; its results are there as \
-         `results.csv` (one row per run) and `episodes.csv` (one row per episode). Costs are integrated exactly on the true system, to the end \
-         of the horizon, in the units of the paper's table; an aborted episode is charged its last cost rate for the time that was left. The \
-         *optimum* is the cost of the best continuous control of the known system, a *gap* the share by which a cost is above it. Regret is \
-         counted from episode 1 on: episode 0 applies the excitation, and is the same for all.",
+        "`ocorl results` writes this file from the data in `studies/results`. Each study is a grid in `studies/`; its results are `results.csv` (one \
+         row per run) and `episodes.csv` (one row per episode). Costs are integrated exactly on the true system, to the end of the horizon, in the \
+         units of the paper's table. For an aborted episode, the last cost rate applies to the remaining time. The *optimum* is the cost of the \
+         optimal continuous control with known dynamics. A *gap* is the fraction by which a cost is above it. Regret is counted from episode 1 on, \
+         because episode 0 applies the same excitation in all runs.",
     );
     let claims = claims(studies);
     if !claims.is_empty() {
@@ -55,7 +55,7 @@ pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
     }
     text += "\n## One run in detail\n\n";
     text += &paragraph(
-        "The pendulum, seed 0, drawn by `ocorl figure`: where confidence bands hold (5 seeds), model slices, and the learned vector field.",
+        "The pendulum, seed 0, drawn by `ocorl figure`: coverage of the confidence bands (5 seeds), model slices, and the learned vector field.",
     );
     for name in ["calibration", "slices", "field"] {
         text += &image(name);
@@ -75,8 +75,8 @@ const SECTIONS: [Section; 10] = [
     Section {
         study: "table1",
         title: "Table 1 of the paper",
-        question: "Nine systems, three ways to choose measurement times, the paper's numbers of episodes and measurements. The best of each \
-                   row is bold. *Zero-order hold as printed* is computed as the authors' program does it; the *optimal zero-order hold* is exact.",
+        question: "Nine systems, three measurement strategies, the paper's numbers of episodes and measurements. The best of each row is bold. The \
+                   *zero-order hold as printed* is computed as in the authors' program; the *optimal zero-order hold* is exact.",
         figures: &["gaps", "regret"],
     },
     Section {
@@ -88,7 +88,7 @@ const SECTIONS: [Section; 10] = [
     Section {
         study: "optimism",
         title: "Does optimism help?",
-        question: "The pendulum with the authors' own first control, 0.01 sin t, after which next to nothing is known.",
+        question: "The pendulum with the authors' first control, 0.01 sin t, which gives almost no information.",
         figures: &["optimism"],
     },
     Section {
@@ -100,46 +100,47 @@ const SECTIONS: [Section; 10] = [
     Section {
         study: "total-measurements",
         title: "How many measurements in all?",
-        question: "Few measurements per episode or many: the total number of measurements, taken in all episodes before, from which on every episode \
-                   costs at most 1 % more than the optimum. Median over the seeds; – where that never happens within the paper's number of episodes. \
-                   The least of a system is bold.",
+        question: "The total number of measurements in all earlier episodes from which on every episode costs at most 1 % more than the optimum, with \
+                   few or many measurements per episode. Median over the seeds; – if that does not happen within the paper's number of episodes. The \
+                   minimum of a system is bold.",
         figures: &["total-measurements"],
     },
     Section {
         study: "theory",
         title: "The strategies of the analysis, actually run",
-        question: "The paper analyses the receding-horizon and the oracle strategy, and runs neither. Here both run, with m_n held to at most the M of the \
-                   practical ones. The analysis, with the largest slopes along the trajectory as Lipschitz constants, asks for hundreds of measurements at first and \
-                   for tens at the end (third column of the picture); where it asks for fewer than M, fewer are taken. `equidistant-growing` takes n in \
-                   episode n, as the analysis of equidistant measurements wants it.",
+        question: "The paper analyses the receding-horizon and the oracle strategy but has no experiment with them. Here both are run, with m_n \
+                   limited to the M of the practical strategies. With the largest slopes along the trajectory as Lipschitz constants, the analysis \
+                   requires hundreds of measurements at first and tens at the end (third column of the figure). Where it requires fewer than M, fewer \
+                   are taken. `equidistant-growing` takes n measurements in episode n, as in the analysis of equidistant measurements.",
         figures: &["theory"],
     },
     Section {
         study: "confidence",
         title: "How confident should the optimist be?",
-        question: "β = 1 is the experiments' practice, β from the information gain is the theory's, `calibrated` is scaled until left-out \
-                   measurements lie in their bands. Here each drives the planner.",
+        question: "β = 1 is the value of the paper's experiments, β from the information gain that of the theory. `calibrated` scales β until the \
+                   bands contain their nominal share of held-out measurements. Here the planner uses each of them.",
         figures: &["confidence", "information"],
     },
     Section {
         study: "exploration",
         title: "What to plan for",
-        question: "Optimism over η, beside the mean (greedy), one draw of the posterior (Thompson), and a bonus for uncertainty whose weight (0.1, in the unit \
-                   of the cost) is the same everywhere and was not tuned: where a cost is small it is far too large.",
+        question: "Optimism over η, the mean (greedy), one draw of the posterior (Thompson), and a bonus for uncertainty. The weight of the bonus \
+                   (0.1, in the unit of the cost) is the same for all systems and was not tuned; it is far too large where costs are small.",
         figures: &["exploration"],
     },
     Section {
         study: "reference",
         title: "The authors' settings and ours",
-        question: "Their settings as far as there are settings for them (`--settings reference`): Euler steps, unit signal variance, the noise's \
-                   standard deviation for its variance, one start of training, one measurement more per episode.",
+        question: "The authors' settings, as far as settings exist for them (`--settings reference`): Euler steps, unit signal variance, the standard \
+                   deviation of the noise in place of its variance, one start of training, one more measurement per episode.",
         figures: &["reference"],
     },
     Section {
         study: "discrete",
         title: "Continuous against discrete time, both learned",
-        question: "The paper compares with holds planned on the *true* model. Here the discrete-time model x⁺ = h(x, u, τ) is learned too, from as \
-                   many measurements at the same equidistant times; controls are held between them. No discrete learner can be better than the optimal zero-order hold.",
+        question: "The paper compares with zero-order holds planned on the *true* model. Here the discrete-time model x⁺ = h(x, u, τ) is learned too, \
+                   from the same number of measurements at the same equidistant times. Controls are held between them. No discrete learner can be \
+                   better than the optimal zero-order hold.",
         figures: &["discrete"],
     },
 ];
@@ -199,8 +200,8 @@ fn table(studied: &Studied) -> String {
     text += &paces(studied);
     text += "\n### Learning progress\n\n";
     text += &paragraph(
-        "Costs of all episodes from episode 1 on. *Aborted*: a state left its limits, or diverged. *Worst episode*: the highest \
-         cost of an episode of any seed. Medians are taken over the seeds; that of the last five episodes over these and the seeds.",
+        "Costs of all episodes from episode 1 on. *Aborted*: a state left its limits or diverged. *Worst episode*: the highest cost of an episode of \
+         any seed. Medians are over the seeds; that of the last five episodes is over these episodes and the seeds.",
     );
     let _ = write!(text, "\n{}", table.progress_markdown());
     text

@@ -200,6 +200,7 @@ impl Results {
                     held_as_printed: row.number("held_as_printed")?,
                     held: row.needed("held")?,
                     holds: row.count("holds")?.unwrap_or(0),
+                    search: None,
                 }),
             };
             places.insert(cell.id(), results.cells.len());
@@ -269,7 +270,7 @@ impl Rows {
 
 impl Row {
     fn error(&self, cause: &str) -> UserError {
-        UserError::new(format!("'{}' is not what a sweep writes", self.file))
+        UserError::new(format!("'{}' was not written by a sweep", self.file))
             .detail("place", format!("line {}", self.line))
             .detail("cause", cause)
     }
@@ -330,6 +331,12 @@ impl Row {
             }
         }
         let seed = self.parsed("seed")?.ok_or_else(|| self.error("a cell has no seed"))?;
-        Ok(Cell { system: self.text("system")?.into(), settings: self.text("settings")?.into(), set, seed })
+        Ok(Cell {
+            system: self.text("system")?.into(),
+            file: None,
+            settings: self.text("settings")?.into(),
+            set,
+            seed,
+        })
     }
 }

@@ -1,20 +1,28 @@
 //! A simulated rig: executes `plan.json` on a simulated plant and measures with noise and, on request, with faults: delay, lost and late
-//! samples, spikes, aborted runs. Without faults its measurements equal those of a simulated run bit for bit, because it uses the same
+//! samples, spikes, heavy tails, aborted runs, faults of single sensors and actuators. Without faults its measurements equal those of a simulated run bit for bit, because it uses the same
 //! [episode loop](EpisodeLoop) over the single episode of the plan.
+
+mod actuator;
+mod column;
+
+pub use actuator::ActuatorFault;
+pub use column::{ColumnFault, ColumnFaultKind};
 
 use crate::measured::Measured;
 use crate::plan_file::PlanFile;
 use crate::planned_episodes::{PlannedEpisodes, by_gains};
 use crate::system::System;
 use crate::user_error::UserError;
+use actuator::Actuated;
 use ocorl::learn::EpisodeLoop;
 use ocorl::plant::{Plant, Reading, Rollout, RolloutResult, SimulatedPlant};
 use ocorl::random::{Rng, Stream};
 use ocorl::select::Times;
 use ocorl::simulate::Outcome;
+use ocorl::system::Dynamics;
 
 /// Faults of the simulated rig.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
     /// Factor on the standard deviation of the measurement noise.
     pub noise: f64,
@@ -26,6 +34,12 @@ pub struct Faults {
     pub late: f64,
     /// Fraction of samples that are a thousand times too large.
     pub spikes: f64,
+    /// Fraction of samples whose noise is multiplied by a Cauchy random number (heavy tails).
+    pub tails: f64,
+    /// Faults of single sensors.
+    pub columns: Vec<ColumnFault>,
+    /// Faults of single actuators.
+    pub actuators: Vec<ActuatorFault>,
     /// Fraction of samples that are NaN.
     pub nan: f64,
     /// Time at which the run is aborted.
@@ -34,14 +48,25 @@ pub struct Faults {
 
 impl Default for Faults {
     fn default() -> Self {
-        Faults { noise: 1.0, delay: 0.0, drop: 0.0, late: 0.0, spikes: 0.0, nan: 0.0, stop_at: None }
+        Faults {
+            noise: 1.0,
+            delay: 0.0,
+            drop: 0.0,
+            late: 0.0,
+            spikes: 0.0,
+            tails: 0.0,
+            columns: Vec::new(),
+            actuators: Vec::new(),
+            nan: 0.0,
+            stop_at: None,
+        }
     }
 }
 
 impl Faults {
     /// Description of an invalid fault setting; `None` if all are valid.
     pub fn error(&self) -> Option<String> {
-        let shares = [("drop", self.drop), ("spikes", self.spikes), ("nan", self.nan)];
+        let shares = [("drop", self.drop), ("spikes", self.spikes), ("tails", self.tails), ("nan", self.nan)];
         if let Some((name, share)) = shares.iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
             return Some(format!("--{name} is a share between 0 and 1, not {share}"));
         }
@@ -51,8 +76,16 @@ impl Faults {
             ("late", self.late),
             ("stop-at", self.stop_at.unwrap_or(0.0)),
         ];
-        let wrong = sizes.iter().find(|(_, size)| !(*size >= 0.0 && size.is_finite()))?;
-        Some(format!("--{} must be zero or positive, and finite, not {}", wrong.0, wrong.1))
+        if let Some(wrong) = sizes.iter().find(|(_, size)| !(*size >= 0.0 && size.is_finite())) {
+            return Some(format!("--{} must be zero or positive, and finite, not {}", wrong.0, wrong.1));
+        }
+        if let Some(wrong) = self.actuators.iter().find(|a| !(a.gain.is_finite() && a.dead_band >= 0.0)) {
+            return Some(format!(
+                "the gain of '{}' must be finite and its dead band zero or positive",
+                wrong.control
+            ));
+        }
+        self.columns.iter().find_map(ColumnFault::error)
     }
 }
 
@@ -74,7 +107,13 @@ pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Resu
     if let Some(end) = faults.stop_at {
         task.horizon = task.horizon.min(end.max(f64::MIN_POSITIVE));
     }
-    let mut plant = SimulatedPlant::new(task.clone(), truth.dynamics(), Stream::root(seed));
+    let (states, controls) = (names(&system.task.states), names(&system.task.controls));
+    // Wrong names are refused before anything is run.
+    for fault in &faults.columns {
+        fault.apply(&states, &controls, &mut []).map_err(UserError::new)?;
+    }
+    let mut plant =
+        SimulatedPlant::new(task.clone(), actuated(truth.dynamics(), &controls, faults)?, Stream::root(seed));
     if let Some(learning) = &plan.learner {
         let std = learning.settings.states.noise_std(task.states.len());
         plant = plant.with_state_noise(std.iter().map(|s| s * faults.noise).collect());
@@ -94,18 +133,51 @@ pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Resu
     };
     let stream = Stream::root(seed).child("rig");
     let stops = faults.stop_at.filter(|&t| t < system.task.horizon);
-    let plant = FaultyPlant { plant, faults: *faults, end: task.horizon, stops, stream };
+    let noise_std = task.noise_std.clone();
+    let plant = FaultyPlant {
+        plant,
+        faults: faults.clone(),
+        states,
+        controls,
+        noise_std,
+        end: task.horizon,
+        stops,
+        stream,
+    };
     let Ok(run) = EpisodeLoop { journal, plant }.next_episode(&mut ());
     let measured = run.map_or_else(Measured::default, |run| {
-        Measured::of(run.proposal.rollouts.iter().map(|rollout| rollout.start).zip(&run.results))
+        let starts = run.proposal.rollouts.iter().map(|rollout| rollout.start);
+        Measured::of(&task.states, starts.zip(&run.results))
     });
     Ok(Measured { episode: Some(plan.episode), ..measured })
+}
+
+/// The dynamics behind faulty actuators; unchanged if none is faulty.
+fn actuated(
+    dynamics: Box<dyn Dynamics>,
+    controls: &[String],
+    faults: &Faults,
+) -> Result<Box<dyn Dynamics>, UserError> {
+    let mut each = vec![(1.0, 0.0); controls.len()];
+    for fault in &faults.actuators {
+        let Some(i) = controls.iter().position(|name| *name == fault.control) else {
+            let all = controls.join(", ");
+            return Err(UserError::new(format!("no control is called '{}'; there are {all}", fault.control)));
+        };
+        each[i] = (each[i].0 * fault.gain, each[i].1 + fault.dead_band);
+    }
+    let faulty = each.iter().any(|fault| *fault != (1.0, 0.0));
+    Ok(if faulty { Box::new(Actuated { dynamics, faults: each }) } else { dynamics })
 }
 
 /// A plant whose measurements have faults.
 pub struct FaultyPlant<P> {
     plant: P,
     faults: Faults,
+    /// Names of the states and controls, and the noise of the derivatives.
+    states: Vec<String>,
+    controls: Vec<String>,
+    noise_std: Vec<f64>,
     /// Time at which a rollout ends.
     end: f64,
     /// Time at which the rollout is aborted, if that is before its horizon.
@@ -122,6 +194,23 @@ impl<P: Plant> Plant for FaultyPlant<P> {
         }
         let mut result = self.plant.run(rollout);
         result.readings = self.faults.spoilt(result.readings, times.as_deref(), rng);
+        if self.faults.tails > 0.0 {
+            let rng = &mut self.stream.child("tails").index(rollout.episode).index(rollout.start).rng();
+            for reading in &mut result.readings {
+                let hit = rng.unit() < self.faults.tails;
+                for (value, std) in reading.derivative.iter_mut().flatten().zip(&self.noise_std) {
+                    // The quotient of two normal numbers has a Cauchy distribution.
+                    let (a, b) = (rng.normal(), rng.normal());
+                    if hit && b != 0.0 {
+                        *value += 3.0 * std * a / b;
+                    }
+                }
+            }
+        }
+        for fault in &self.faults.columns {
+            // The names were checked before the run.
+            let _ = fault.apply(&self.states, &self.controls, &mut result.readings);
+        }
         if let Some(t) = self.stops {
             // The cost of an aborted run is not known on hardware.
             (result.cost, result.outcome) =

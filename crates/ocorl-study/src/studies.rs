@@ -5,7 +5,7 @@ use crate::user_error::{Catalogue, UserError};
 
 macro_rules! studies {
     ($($name:literal),*) => {
-        [$(($name, include_str!(concat!("../../../studies/", $name, ".toml")))),*]
+        [$(($name, include_str!(concat!("../studies/", $name, ".toml")))),*]
     };
 }
 

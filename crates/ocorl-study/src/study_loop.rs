@@ -1,6 +1,7 @@
 //! The [episode loop](EpisodeLoop) over a study, observed while it runs: `live.json` reports progress, and the observations of each episode
 //! become its [`Trace`].
 
+use crate::episode_model::of_study;
 use crate::live::{LiveReporter, ReportingObserver, WatchedPlant};
 use crate::study::{Study, StudyError, StudyJournal};
 use crate::trace::{Health, Trace, saturated, thinned};
@@ -58,12 +59,18 @@ impl<S: BorrowMut<Study>, P: Plant> StudyLoop<S, P> {
         let EpisodeLoop { journal, plant } = &mut self.episodes;
         let seen = plant.seen();
         let health = seen.health.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let trace = Trace {
+        let study = journal.study();
+        let mut trace = Trace {
             planning_seconds: journal.planning_seconds,
             running_seconds: Some(seen.seconds),
             learning_seconds: journal.learning_seconds,
-            ..traced(&run, &journal.study().system().task.control_bounds, health)
+            ..traced(&run, &study.system().task.control_bounds, health)
         };
+        if let Some(before) = &run.before {
+            let rollouts = run.proposal.rollouts.iter();
+            let online: Vec<_> = rollouts.map(|rollout| rollout.schedule.predicted_uncertainty()).collect();
+            trace.model = Some(of_study(study, &trace, &online, before.as_ref(), run.after.as_deref()));
+        }
         Ok(Some((run, Some(trace))))
     }
 }

@@ -26,7 +26,7 @@ use crate::cell::{Cell, CellResult};
 use crate::files::{remove_leftovers, write_atomically};
 use crate::grid::Grid;
 use crate::results::Results;
-use crate::store::{Access, Record, Store, StoreError, encoded};
+use crate::store::{Access, Record, Store, StoreError};
 use crate::threads::{self, Jobs, Timing, Update, Work};
 use crate::tidy::Tidy;
 use old::Old;
@@ -36,7 +36,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tables::{CELL, CREATED, Created};
+use std::time::{Duration, Instant};
+use tables::{CELL, CREATED, Created, Event};
+
+/// Results that end within this time after a transaction are stored together in the next one.
+const TOGETHER: Duration = Duration::from_millis(50);
 
 /// Reason why a sweep cannot continue. Finished cells are safe on disk.
 #[derive(Debug, thiserror::Error)]
@@ -162,8 +166,9 @@ impl Sweep {
         left.map_err(|source| SweepError::File { path: folder.join("grid.json"), source })
     }
 
-    /// Runs the cells with indices `todo` and stores each result as it arrives; `watch` receives every update after it is stored. Returns
-    /// whether all cells were run.
+    /// Runs the cells with indices `todo` and stores the results as they arrive: results that follow each other within [`TOGETHER`] in
+    /// one transaction, because every transaction waits for the disk. `watch` receives every update, results after they are stored.
+    /// Returns whether all cells were run.
     pub fn run(
         &mut self,
         todo: &[usize],
@@ -172,26 +177,53 @@ impl Sweep {
         watch: &mut dyn FnMut(&Sweep, &Update),
     ) -> Result<bool, SweepError> {
         self.begins()?;
-        let cells = self.cells.clone();
-        threads::run(&cells, todo, jobs, work, &mut |update| {
-            if let Update::Ended(index, result, timing) = &update {
-                self.keep(*index, result, *timing)?;
+        let (cells, mut waiting, mut stored) = (self.cells.clone(), Vec::new(), None::<Instant>);
+        let mut flush = |sweep: &mut Sweep, waiting: &mut Vec<Update>| {
+            let ended = waiting.iter().filter_map(|update| match update {
+                Update::Ended(index, result, timing) => Some((*index, &**result, *timing)),
+                _ => None,
+            });
+            sweep.keep_all(&ended.collect::<Vec<_>>())?;
+            waiting.drain(..).for_each(|update| watch(sweep, &update));
+            Ok::<(), SweepError>(())
+        };
+        let all = threads::run(&cells, todo, jobs, work, &mut |update| {
+            waiting.push(update);
+            if stored.is_none_or(|stored| stored.elapsed() >= TOGETHER) {
+                flush(self, &mut waiting)?;
+                stored = Some(Instant::now());
             }
-            watch(self, &update);
-            Ok(())
-        })
+            Ok::<(), SweepError>(())
+        })?;
+        flush(self, &mut waiting)?;
+        Ok(all)
     }
 
     /// Stores the result of the cell with this index; when this returns, it is on disk.
     pub fn keep(&mut self, index: usize, result: &CellResult, timing: Timing) -> Result<(), SweepError> {
-        let id = self.cells[index].id();
-        let (text, result) = result.written()?;
-        self.store.append(&[(CELL, text)], |transaction, seq| {
-            tables::put_cell(transaction, seq, &id, &result)?;
-            tables::put_timing(transaction, &id, timing)
+        self.keep_all(&[(index, result, timing)])
+    }
+
+    /// Stores the results of several cells in one transaction.
+    fn keep_all(&mut self, ended: &[(usize, &CellResult, Timing)]) -> Result<(), SweepError> {
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let written: Vec<(String, CellResult)> =
+            ended.iter().map(|(_, result, _)| result.written()).collect::<Result<_, _>>()?;
+        let events: Vec<Event<'_>> = written.iter().map(|(text, result)| Event::Cell(text, result)).collect();
+        let ids: Vec<String> = ended.iter().map(|(index, ..)| self.cells[*index].id()).collect();
+        self.store.append(&events, |transaction, first| {
+            for ((((_, result), id), (.., timing)), seq) in written.iter().zip(&ids).zip(ended).zip(first..) {
+                tables::put_cell(transaction, seq, id, result)?;
+                tables::put_timing(transaction, id, *timing)?;
+            }
+            Ok(())
         })?;
-        self.timings.insert(id, timing);
-        self.results[index] = Some(result);
+        for (((index, _, timing), id), (_, result)) in ended.iter().zip(ids).zip(written) {
+            self.timings.insert(id, *timing);
+            self.results[*index] = Some(result);
+        }
         Ok(())
     }
 
@@ -258,8 +290,8 @@ fn take(record: &Record, ended: &mut HashMap<String, CellResult>) -> Result<(), 
 fn begin(store: &mut Store, ended: &mut HashMap<String, CellResult>) -> Result<Vec<PathBuf>, StoreError> {
     let (old, timings) = (Old::read(store.folder()), timings(store.folder()));
     let created = Created { version: env!("CARGO_PKG_VERSION").into() };
-    let mut events = vec![(CREATED, encoded("the beginning of the sweep", &created)?)];
-    events.extend(old.cells.iter().map(|(text, _)| (CELL, text.clone())));
+    let mut events = vec![Event::Created(created)];
+    events.extend(old.cells.iter().map(|(text, result)| Event::Cell(text, result)));
     store.append(&events, |transaction, first| {
         for ((_, result), seq) in old.cells.iter().zip(first + 1..) {
             tables::put_cell(transaction, seq, &result.cell.id(), result)?;

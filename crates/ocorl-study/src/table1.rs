@@ -324,7 +324,7 @@ mod tests {
     /// A run of one episode with this cost and outcome.
     fn result(system: &str, strategy: &str, seed: u64, cost: f64, outcome: &str) -> CellResult {
         let set = [("strategy".to_owned(), toml::Value::String(strategy.into()))].into();
-        let cell = Cell { system: system.into(), settings: "default".into(), set, seed };
+        let cell = Cell { system: system.into(), file: None, settings: "default".into(), set, seed };
         let row = EpisodeRow {
             episode: 0,
             cost,
@@ -343,8 +343,14 @@ mod tests {
             outcome: outcome.into(),
             bounds: crate::cell::Bounds::default(),
         };
-        let known =
-            Known { continuous: 20.16, tracked: 20.16, held_as_printed: Some(20.6), held: 20.55, holds: 9 };
+        let known = Known {
+            continuous: 20.16,
+            tracked: 20.16,
+            held_as_printed: Some(20.6),
+            held: 20.55,
+            holds: 9,
+            search: None,
+        };
         CellResult { failure: None, known: Some(known), episodes: vec![row], ..CellResult::failed(&cell, "") }
     }
 

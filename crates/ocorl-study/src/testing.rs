@@ -11,7 +11,7 @@ const MEASURED: usize = 2;
 /// A synthetic run with the given settings, episode costs and outcomes. Its optimal zero-order hold costs 20.5, as printed 20.6.
 pub(crate) fn run(system: &str, set: &[(&str, &str)], seed: u64, episodes: &[(f64, &str)]) -> CellResult {
     let set = set.iter().map(|(path, word)| ((*path).to_owned(), crate::config::value(word))).collect();
-    let cell = Cell { system: system.into(), settings: "default".into(), set, seed };
+    let cell = Cell { system: system.into(), file: None, settings: "default".into(), set, seed };
     let row = |(episode, &(cost, outcome)): (usize, &(f64, &str))| EpisodeRow {
         episode,
         cost,
@@ -30,8 +30,14 @@ pub(crate) fn run(system: &str, set: &[(&str, &str)], seed: u64, episodes: &[(f6
         outcome: outcome.into(),
         bounds: crate::cell::Bounds::default(),
     };
-    let known =
-        Known { continuous: OPTIMUM, tracked: OPTIMUM, held_as_printed: Some(20.6), held: 20.5, holds: 9 };
+    let known = Known {
+        continuous: OPTIMUM,
+        tracked: OPTIMUM,
+        held_as_printed: Some(20.6),
+        held: 20.5,
+        holds: 9,
+        search: None,
+    };
     let episodes = episodes.iter().enumerate().map(row).collect();
     CellResult { failure: None, known: Some(known), episodes, ..CellResult::failed(&cell, "") }
 }

@@ -74,7 +74,7 @@ struct Running {
 
 enum Message {
     Episode(usize, Box<EpisodeRow>),
-    Ended(usize, Result<(CellResult, f64), String>),
+    Ended(usize, Result<(Box<CellResult>, f64), String>),
 }
 
 /// Runs the cells with indices `todo`, in that order. `tell` receives every update on the calling thread; the first error it returns stops
@@ -144,11 +144,12 @@ impl Running {
     fn ended(
         &self,
         cell: &Cell,
-        ended: Result<(CellResult, f64), String>,
+        ended: Result<(Box<CellResult>, f64), String>,
         budget: Option<Duration>,
     ) -> Update {
         let wall = self.begin.elapsed().as_secs_f64();
-        let (mut result, cpu) = ended.unwrap_or_else(|reason| (CellResult::failed(cell, reason), wall));
+        let (mut result, cpu) =
+            ended.unwrap_or_else(|reason| (Box::new(CellResult::failed(cell, reason)), wall));
         // A cell that finished before it noticed the request to stop has a result.
         if let Some(budget) =
             budget.filter(|_| self.cancel.load(Ordering::Relaxed) && result.failure.is_some())
@@ -157,7 +158,7 @@ impl Running {
             // The number of completed episodes depends on the speed of the machine.
             result.episodes.clear();
         }
-        Update::Ended(self.index, Box::new(result), Timing { cpu, wall })
+        Update::Ended(self.index, result, Timing { cpu, wall })
     }
 }
 
@@ -170,7 +171,7 @@ fn start(index: usize, cell: Cell, cancel: Arc<AtomicBool>, work: Arc<dyn Work>,
         };
         let timed = || {
             let clock = ThreadTime::now();
-            let result = work.run(&cell, &cancel, &mut watch);
+            let result = Box::new(work.run(&cell, &cancel, &mut watch));
             (result, clock.elapsed().as_secs_f64())
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
@@ -213,7 +214,7 @@ mod tests {
                 }
                 // Ignores the request to stop.
                 3 => {
-                    std::thread::sleep(Duration::from_hours(1));
+                    std::thread::sleep(Duration::from_secs(3600));
                     CellResult::failed(cell, "never")
                 }
                 _ => CellResult { failure: None, ..CellResult::failed(cell, "") },

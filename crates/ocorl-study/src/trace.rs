@@ -1,8 +1,10 @@
-//! Additional data of an episode beside its recorded measurements: durations, trajectories, controller performance, model uncertainty.
+//! Additional data of an episode beside its recorded measurements: durations, trajectories, controller performance, and what plots
+//! show of the model.
 //!
 //! A study does not depend on it. It is stored in separate files, `traces/<episode>.json`, which may be deleted; then figures show less.
 //! The trace of a simulated episode can be reconstructed ([`crate::simulated::retrace`]).
 
+use crate::episode_model::EpisodeModel;
 use crate::files::write_atomically;
 use crate::known::Known;
 use crate::plan_file::{blocks, rows};
@@ -40,6 +42,10 @@ pub struct Trace {
     pub information_gain: Option<f64>,
     /// Model uncertainty along the trajectory: root mean square of σ relative to f*, mean over the outputs.
     pub uncertainty: Option<f64>,
+    /// Whether the expected improvement of a pending episode exceeds its price, as a sentence.
+    pub worth: Option<String>,
+    /// What plots show of the model before and after the episode; `None` if there was no model, or if it was not computed.
+    pub model: Option<EpisodeModel>,
 }
 
 /// Subsampled trajectory, up to the first sample that is not finite: the part that is stored.
@@ -206,6 +212,18 @@ pub fn known(folder: &Path) -> Option<Known> {
 /// Stores reference costs with known dynamics, in the units of the paper's table.
 pub fn keep_known(folder: &Path, known: &Known) -> io::Result<()> {
     write(&folder.join(FOLDER).join("known.json"), known)
+}
+
+/// Reads the optimal trajectories with known dynamics, one for each initial state; empty if they were not stored.
+pub fn optimum(folder: &Path) -> Vec<Trajectory> {
+    let rows: Option<Vec<PathRows>> = read(&folder.join(FOLDER).join("optimum.json"));
+    rows.into_iter().flatten().filter_map(|rows| Trajectory::try_from(rows).ok()).collect()
+}
+
+/// Stores the optimal trajectories with known dynamics.
+pub fn keep_optimum(folder: &Path, paths: &[Trajectory]) -> io::Result<()> {
+    let rows: Vec<PathRows> = paths.iter().map(PathRows::from).collect();
+    write(&folder.join(FOLDER).join("optimum.json"), &rows)
 }
 
 fn file(folder: &Path, episode: usize) -> PathBuf {

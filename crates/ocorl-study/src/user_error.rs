@@ -47,6 +47,11 @@ pub enum Hint {
     ChooseAnotherFolder,
     /// Replace the recorded measurements of the episode.
     Correct,
+    /// State the number of the episode with the measurements, if they are really its own.
+    StateEpisode {
+        /// Number of the pending episode.
+        episode: usize,
+    },
     /// Mark the pending episode as failed.
     MarkFailed {
         /// Folder of the study.
@@ -98,12 +103,18 @@ impl fmt::Display for Hint {
             Hint::ChooseName { meant: None, from } => write!(f, "see the list of {}", from.name()),
             Hint::OnlyPaperSystems => f.write_str("only the systems of the paper's Table 1 have"),
             Hint::ChooseSettings => f.write_str("settings are default, reference or a TOML file"),
-            Hint::NewSystemFile { .. } => f.write_str("a file that describes a system; begin with a new one"),
+            Hint::NewSystemFile { .. } => f.write_str("a file that describes a system; create one"),
             Hint::GridExample => write!(f, "as in: {GRID_EXAMPLE}"),
             Hint::AskForPlan => f.write_str("a plan is the file that asking for an episode writes"),
             Hint::RunByHand => f.write_str("ask for a plan, execute it, record the measurements"),
             Hint::ChooseAnotherFolder => f.write_str("continue where it was created, or give another folder"),
             Hint::Correct => f.write_str("replace the recorded measurements by a correction"),
+            Hint::StateEpisode { episode } => {
+                write!(
+                    f,
+                    "give the file of episode {episode}; if this is really it, state the number with it"
+                )
+            }
             Hint::MarkFailed { .. } => f.write_str("mark an episode that gave nothing as failed"),
             Hint::AskOrImport { .. } => f.write_str("ask for an episode; or import measurements"),
             Hint::Discard => f.write_str("discard one that is not to be learned from"),
@@ -249,6 +260,7 @@ mod tests {
             Hint::RunByHand,
             Hint::ChooseAnotherFolder,
             Hint::Correct,
+            Hint::StateEpisode { episode: 3 },
             Hint::MarkFailed { study: study() },
             Hint::AskOrImport { study: study() },
             Hint::Discard,

@@ -2,10 +2,12 @@
 
 use super::deadline::TimedSolver;
 use super::{leg, reference};
-use crate::plan_file::PlanFile;
+use crate::plan_file::{BrakeTable, PlanFile, blocks};
 use crate::user_error::UserError;
+use ocorl::simulate::Trajectory;
 use ocorl::track::{
-    FallbackSettings, Follower, MAX_DROPOUTS, MAX_FALLBACKS, Segment, SolveAttempt, SolveRequest, Status,
+    Brake, FallbackSettings, Finding, Follower, MAX_DROPOUTS, MAX_FALLBACKS, SolveAttempt, SolveRequest,
+    Status,
 };
 use std::time::Duration;
 
@@ -58,7 +60,7 @@ pub struct Controller {
     initial_state: Vec<f64>,
     missed: usize,
     /// Buffer for a solution that arrives late or is discarded.
-    late: Segment,
+    late: Trajectory,
 }
 
 impl Controller {
@@ -72,10 +74,18 @@ impl Controller {
             rate_limit: plan.limits.rate_limit(plan.period),
             max_fallbacks: settings.max_fallbacks,
             max_dropouts: settings.max_dropouts,
+            state_bounds: plan.state_bounds(),
+            backup: plan.backup.clone(),
         };
+        let tube = leg.tube.as_ref().map(|tube| blocks(tube, plan.states.len()));
+        let brake = leg.brake.map(|BrakeTable { ahead, margin }| Brake { ahead, margin });
+        let follower = Follower::new(reference.clone(), plan.period, &fallback)
+            .valid_for(plan.valid_for)
+            .with_tube(tube)
+            .with_brake(brake);
         Ok(Controller {
-            late: Segment::with_room(&reference),
-            follower: Follower::new(reference, plan.period, &fallback).valid_for(plan.valid_for),
+            late: Trajectory::with_room(&reference),
+            follower,
             solver: None,
             budget: settings.budget,
             initial_state: leg.initial_state.clone(),
@@ -136,7 +146,7 @@ impl Controller {
                     follower.adopt(late, time);
                 }
                 let mut solve =
-                    |request: &SolveRequest<'_>, out: &mut Segment| solver.solve(request, *budget, out);
+                    |request: &SolveRequest<'_>, out: &mut Trajectory| solver.solve(request, *budget, out);
                 follower.step(time, state, Some(&mut solve), control)
             }
         };
@@ -165,6 +175,11 @@ impl Controller {
         self.follower.gave_up()
     }
 
+    /// The crossing of a limit or of the tube for which the plan is not followed any more.
+    pub fn crossing(&self) -> Option<Finding> {
+        self.follower.crossing()
+    }
+
     /// Error of the solver's last failure.
     pub fn last_error(&self) -> Option<&str> {
         self.follower.last_error()
@@ -176,7 +191,7 @@ impl Controller {
     }
 
     /// The last solution that passed verification.
-    pub fn solution(&self) -> Option<&Segment> {
+    pub fn solution(&self) -> Option<&Trajectory> {
         self.follower.solution()
     }
 

@@ -1,6 +1,7 @@
 //! A solver on its own thread with a deadline: the controller never waits longer than the time budget.
 
-use ocorl::track::{Reference, Segment, SolveAttempt, SolveError, SolveRequest, Solver};
+use ocorl::simulate::Trajectory;
+use ocorl::track::{Reference, SolveAttempt, SolveError, SolveRequest, Solver};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use std::time::{Duration, Instant};
 /// A solver with a time budget.
 pub trait TimedSolver: Send {
     /// Starts solving a problem and waits for at most `budget`.
-    fn solve(&mut self, request: &SolveRequest<'_>, budget: Duration, out: &mut Segment) -> SolveAttempt;
+    fn solve(&mut self, request: &SolveRequest<'_>, budget: Duration, out: &mut Trajectory) -> SolveAttempt;
 
     /// Fetches the solution of an earlier problem that missed its budget; returns false if there is none.
-    fn late(&mut self, out: &mut Segment) -> bool;
+    fn late(&mut self, out: &mut Trajectory) -> bool;
 
     /// Discards solutions of earlier problems, because another run begins.
     fn forget(&mut self);
@@ -70,8 +71,8 @@ struct Job {
     state: Vec<f64>,
     applied: Vec<f64>,
     warm: bool,
-    previous: Segment,
-    out: Segment,
+    previous: Trajectory,
+    out: Trajectory,
     result: Result<(), SolveError>,
 }
 
@@ -82,8 +83,8 @@ impl Job {
             state: Vec::with_capacity(reference.plan.dims().state),
             applied: Vec::with_capacity(reference.plan.dims().control),
             warm: false,
-            previous: Segment::with_room(reference),
-            out: Segment::with_room(reference),
+            previous: Trajectory::with_room(reference),
+            out: Trajectory::with_room(reference),
             result: Ok(()),
         })
     }
@@ -156,7 +157,7 @@ impl Deadline {
 }
 
 impl TimedSolver for Deadline {
-    fn solve(&mut self, request: &SolveRequest<'_>, budget: Duration, out: &mut Segment) -> SolveAttempt {
+    fn solve(&mut self, request: &SolveRequest<'_>, budget: Duration, out: &mut Trajectory) -> SolveAttempt {
         self.collect();
         let hung = || self.posed.elapsed() > budget.saturating_mul(self.effort.patience);
         if self.worker.is_some() && self.job.is_none() && !hung() {
@@ -192,7 +193,7 @@ impl TimedSolver for Deadline {
         }
     }
 
-    fn late(&mut self, out: &mut Segment) -> bool {
+    fn late(&mut self, out: &mut Trajectory) -> bool {
         self.collect();
         let job = self.job.as_mut().filter(|_| self.late);
         self.late = false;
@@ -247,14 +248,10 @@ pub(super) fn panicked(panic: &(dyn Any + Send)) -> SolveError {
     SolveError(format!("the solver panicked: {}", word.unwrap_or("without a word")))
 }
 
-/// Copies a segment and reuses the memory of the target.
-fn copy(from: &Segment, to: &mut Segment) {
-    to.times.clear();
-    to.times.extend_from_slice(&from.times);
-    for (from, to) in
-        [(&from.states, &mut to.states), (&from.controls, &mut to.controls), (&from.gains, &mut to.gains)]
-    {
-        to.resize(from.size(), from.len());
-        to.as_mut_slice().copy_from_slice(from.as_slice());
-    }
+/// Copies a solution and reuses the memory of the target.
+fn copy(from: &Trajectory, to: &mut Trajectory) {
+    to.times.clone_from(&from.times);
+    to.states.copy_from(&from.states);
+    to.controls.copy_from(&from.controls);
+    to.gains.copy_from(&from.gains);
 }

@@ -22,6 +22,7 @@ pub use clock::{Clock, Monotonic, Virtual};
 pub use controller::{Controller, Counts, Settings};
 pub use deadline::{Deadline, Effort, Maker, TimedSolver};
 pub use lines::{LineError, State};
+pub use ocorl::simulate::Trajectory;
 pub use ocorl::track::{FallbackReason, Status};
 pub use session::{Event, Session};
 pub use simulated::Simulated;
@@ -33,7 +34,7 @@ use crate::user_error::UserError;
 use ocorl::learn::LearnError;
 use ocorl::plan::Plan;
 use ocorl::select::Schedule;
-use ocorl::track::{Reference, Segment, SolveError, SolveRequest, Solver};
+use ocorl::track::{Reference, SolveError, SolveRequest, Solver};
 use std::sync::Arc;
 
 /// Maximum iterations of a real-time solve. Each solve is warm-started from the last one, so few are enough.
@@ -73,7 +74,7 @@ impl Solver for NoSolver {
         &mut self,
         _reference: &Reference,
         _request: &SolveRequest<'_>,
-        _out: &mut Segment,
+        _out: &mut Trajectory,
     ) -> Result<(), SolveError> {
         Err(SolveError("there is no solver".into()))
     }
@@ -91,8 +92,6 @@ pub fn leg(plan: &PlanFile, number: usize) -> Result<&LegTable, UserError> {
 pub fn reference(plan: &PlanFile, number: usize) -> Result<Reference, UserError> {
     plan.check().map_err(|cause| UserError::new("the plan cannot be run").detail("cause", cause))?;
     let leg = leg(plan, number)?;
-    let mut trajectory = leg.trajectory();
-    let slopes = std::mem::take(&mut trajectory.slopes);
-    let table = Plan::given(trajectory, leg.planned_cost.unwrap_or(0.0));
-    Ok(Reference::with_slopes(table, slopes, &plan.angle_indices()))
+    let table = Plan::given(leg.trajectory(), leg.planned_cost.unwrap_or(0.0));
+    Ok(Reference::with_slopes(table, &plan.angle_indices()))
 }

@@ -7,7 +7,7 @@ use super::lines::State;
 use crate::plan_file::PlanFile;
 use crate::user_error::UserError;
 use ocorl::select::{Purpose, Schedule};
-use ocorl::track::{FallbackLevel, FallbackReason, Status};
+use ocorl::track::{Crossing, FallbackLevel, FallbackReason, Finding, Status};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub struct Session<'a, C> {
     /// Local time at which the session emits a line without input.
     wake: Option<Duration>,
     silent: bool,
+    /// Whether a crossing of limits or tube was reported.
+    crossed: bool,
     control: Vec<f64>,
     state: Vec<f64>,
     event: Event,
@@ -77,6 +79,7 @@ impl<'a, C: Clock> Session<'a, C> {
             last: None,
             wake: None,
             silent: false,
+            crossed: false,
             control: controller.safe_control().to_vec(),
             state: Vec::with_capacity(plan.states.len()),
             controller,
@@ -102,7 +105,7 @@ impl<'a, C: Clock> Session<'a, C> {
             Ok(State { time, state }) => {
                 let time = time.unwrap_or_else(|| self.time(begin));
                 let status = self.controller.step(time, &state, &mut self.control);
-                let due = self.due(time, status) | self.decided(time, &state, status);
+                let due = self.due(time, status) | self.decided(time, &state, status) | self.noticed(status);
                 self.answer(time, status, out);
                 out.push_str(if due { ",\"measure\":true}\n" } else { "}\n" });
                 self.note(time, status, begin);
@@ -195,11 +198,24 @@ impl<'a, C: Clock> Session<'a, C> {
              {} silences",
             self.lines, counts.missed, self.malformed, self.silences
         );
+        if let Some((what, name, at)) = self.crossing() {
+            let _ = write!(text, "; '{name}' left the {what} at t = {:?} ({:?})", at.time, at.value);
+        }
         if self.controller.gave_up() {
             let _ =
                 write!(text, "; gave up ({})", self.controller.last_error().unwrap_or("the solver was late"));
         }
         text + "\n"
+    }
+
+    /// The crossing that ended the pursuit of the plan: of a limit or of the tube, and the name of the state.
+    fn crossing(&self) -> Option<(&'static str, &str, Crossing)> {
+        let (what, at) = match self.controller.crossing()? {
+            Finding::Limit(at) => ("limit", at),
+            Finding::Tube(at) => ("tube", at),
+            Finding::Near(_) => return None,
+        };
+        Some((what, &self.plan.states[at.state].name, at))
     }
 
     fn make_safe(&mut self, word: &str, out: &mut String) -> bool {
@@ -237,6 +253,13 @@ impl<'a, C: Clock> Session<'a, C> {
         due
     }
 
+    /// Whether the step has found a crossing, whose state is the most informative one: it is measured once.
+    fn noticed(&mut self, status: Status) -> bool {
+        let crossing = [FallbackReason::LimitCrossed, FallbackReason::LeftTube];
+        let now = status.reason.is_some_and(|reason| crossing.contains(&reason));
+        now && !std::mem::replace(&mut self.crossed, true)
+    }
+
     /// Whether a planned measurement is due now: it is taken at the state nearest to its time. One state serves all measurements that are
     /// due.
     fn due(&mut self, time: f64, status: Status) -> bool {
@@ -259,6 +282,14 @@ impl<'a, C: Clock> Session<'a, C> {
         let _ = write!(out, "],\"rung\":\"{}\",\"late\":{}", status.level.name(), status.missed);
         if let Some(reason) = status.reason.filter(|reason| *reason != FallbackReason::Requested) {
             let _ = write!(out, ",\"why\":\"{}\"", reason.text());
+        }
+        if let Some((what, name, at)) = self.crossing() {
+            let name = serde_json::Value::from(name);
+            let _ = write!(
+                out,
+                ",\"crossed\":{{\"what\":\"{what}\",\"state\":{name},\"t\":{:?},\"value\":{:?},\"bound\":{:?}}}",
+                at.time, at.value, at.bound
+            );
         }
         if self.controller.gave_up() {
             out.push_str(",\"gave_up\":true");

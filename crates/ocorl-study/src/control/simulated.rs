@@ -2,7 +2,8 @@
 
 use super::clock::{Clock, Virtual};
 use super::deadline::{TimedSolver, panicked};
-use ocorl::track::{Reference, Segment, SolveAttempt, SolveRequest, Solver};
+use ocorl::simulate::Trajectory;
+use ocorl::track::{Reference, SolveAttempt, SolveRequest, Solver};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ pub struct Simulated<S> {
     reference: Reference,
     clock: Virtual,
     /// Time at which the solution of an earlier problem becomes available, and that solution.
-    pending: Option<(Duration, Option<Segment>)>,
+    pending: Option<(Duration, Option<Trajectory>)>,
 }
 
 impl<S: Solver> Simulated<S> {
@@ -24,7 +25,7 @@ impl<S: Solver> Simulated<S> {
 }
 
 impl<S: Solver + Send> TimedSolver for Simulated<S> {
-    fn solve(&mut self, request: &SolveRequest<'_>, budget: Duration, out: &mut Segment) -> SolveAttempt {
+    fn solve(&mut self, request: &SolveRequest<'_>, budget: Duration, out: &mut Trajectory) -> SolveAttempt {
         let start = self.clock.now();
         if self.pending.as_ref().is_some_and(|(ready, _)| *ready > start) {
             return SolveAttempt::Busy;
@@ -42,7 +43,7 @@ impl<S: Solver + Send> TimedSolver for Simulated<S> {
         result.map_or_else(SolveAttempt::Failed, |()| SolveAttempt::Solved)
     }
 
-    fn late(&mut self, out: &mut Segment) -> bool {
+    fn late(&mut self, out: &mut Trajectory) -> bool {
         let now = self.clock.now();
         let Some((_, answer)) = self.pending.take_if(|(ready, _)| *ready <= now) else { return false };
         answer.map(|answer| *out = answer).is_some()

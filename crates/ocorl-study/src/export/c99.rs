@@ -1,9 +1,9 @@
 //! Exports a leg of a plan as C99 source: no allocation, no dependencies, constant time per step.
 
 use crate::control;
-use crate::plan_file::{LegTable, Named, PlanFile};
+use crate::plan_file::{BrakeTable, LegTable, Named, PlanFile};
 use crate::user_error::UserError;
-use ocorl::track::{MAX_DROPOUTS, MAX_PERIODS};
+use ocorl::track::{FILTER, MAX_DROPOUTS, MAX_PERIODS, ROUNDING};
 use std::fmt::Write;
 
 /// The two source files, to be saved as `ocorl_controller.h` and `ocorl_controller.c`.
@@ -76,10 +76,20 @@ typedef struct {
     int stamped;             /* the rate limit has a time to count from */
     double stamp;            /* the last finite time */
     double u[OCORL_CONTROLS]; /* the control that acts */
+    int crossed;             /* OCORL_LIMIT or OCORL_TUBE once a state has left the limits or the tube of the plan, else 0 */
+    int seen;                /* the fields below hold a state */
+    double seen_t;           /* time and value of the last state during an excitation, and its filtered rate */
+    double seen_x[OCORL_STATES];
+    double rate[OCORL_STATES];
+    int braking;             /* a state approached a limit, and not all are far from their limits again */
 } ocorl_controller;
 
+/* Values of `crossed`. The plan is not followed any more until ocorl_init. */
+#define OCORL_LIMIT 1
+#define OCORL_TUBE 2
+
 /* The control at time t in state x: finite and within limits, whatever t and x are. Nothing is remembered,
-   so there is no limit on the rate, and no missing state is bridged. */
+   so there is no limit on the rate, no missing state is bridged, and a crossing ends with the state that crosses. */
 void ocorl_control(double t, const double *x, double *u);
 
 /* Before the first step of a run, which begins with the safe control applied. */
@@ -92,7 +102,9 @@ void ocorl_init(ocorl_controller *c);
    steps that continue from the earlier time are followed. After a restart of the clock, call ocorl_init.
    The rate limit counts the time between two steps, at most OCORL_MAX_PERIODS periods of it; if t is not later
    than before, or not finite, one period. So the safe control is always reached.
-   Returns 1 if the plan was followed, 0 if u is the safe control or moves towards it. */
+   A state outside the limits of the states, or outside the tube of the plan, is remembered in `crossed`: the plan is
+   not followed any more. A backup controller, if the plan has one, replaces the safe control while the state is known.
+   Returns 1 if the plan was followed, 0 if u is the safe or backup control or moves towards it. */
 int ocorl_step(ocorl_controller *c, double t, const double *x, double *u);
 
 #ifdef __cplusplus
@@ -118,6 +130,7 @@ fn code(plan: &PlanFile, leg: &LegTable) -> String {
     if let Some(limit) = plan.limits.rate_limit(plan.period) {
         table(&mut text, "max_rate[OCORL_CONTROLS]", &limit.max_rate);
     }
+    limit_tables(&mut text, plan, leg);
     if !angles.is_empty() {
         let list: Vec<String> = angles.iter().map(ToString::to_string).collect();
         let _ = writeln!(text, "static const int angles[{}] = {{{}}};", angles.len(), list.join(", "));
@@ -136,9 +149,41 @@ fn code(plan: &PlanFile, leg: &LegTable) -> String {
     text.push_str(PLANNED);
     text.push_str(if angles.is_empty() { "" } else { UNWRAP });
     text.push_str(FOLLOW);
+    text.push_str(if leg.tube.is_some() { TUBE } else { NO_TUBE });
+    text.push_str(if leg.brake.is_some() { BRAKE } else { NO_BRAKE });
+    text.push_str(if plan.backup.is_some() { BACKUP } else { NO_BACKUP });
     text.push_str(if plan.limits.max_rate.is_some() { RATE } else { NO_RATE });
     text.push_str(STEP);
     text
+}
+
+/// Appends the limits of the states with their rounding, the tube, the look-ahead of an excitation and the backup controller.
+fn limit_tables(text: &mut String, plan: &PlanFile, leg: &LegTable) {
+    let bounds = plan.state_bounds();
+    let room = |bound: f64| if bound.is_finite() { ROUNDING * (1.0 + bound.abs()) } else { 0.0 };
+    table(text, "state_lower[OCORL_STATES]", &bounds.lower.iter().map(|b| b - room(*b)).collect::<Vec<_>>());
+    table(text, "state_upper[OCORL_STATES]", &bounds.upper.iter().map(|b| b + room(*b)).collect::<Vec<_>>());
+    if let Some(tube) = &leg.tube {
+        table(text, "tube[(INTERVALS + 1) * OCORL_STATES]", tube.iter().flatten());
+    }
+    if let Some(BrakeTable { ahead, margin }) = leg.brake {
+        for (name, times) in [("near", 1.0), ("far", 2.0)] {
+            let each = || bounds.lower.iter().copied().zip(bounds.upper.iter().copied());
+            let by = |(lower, upper): (f64, f64)| {
+                times * margin * if (upper - lower).is_finite() { upper - lower } else { 0.0 }
+            };
+            let lower: Vec<f64> = each().map(|ends| ends.0 + by(ends)).collect();
+            let upper: Vec<f64> = each().map(|ends| ends.1 - by(ends)).collect();
+            table(text, &format!("{name}_lower[OCORL_STATES]"), &lower);
+            table(text, &format!("{name}_upper[OCORL_STATES]"), &upper);
+        }
+        let _ = writeln!(text, "#define AHEAD {}\n#define FILTER {}", double(ahead), double(FILTER * ahead));
+    }
+    if let Some(backup) = &plan.backup {
+        table(text, "backup_state[OCORL_STATES]", &backup.state);
+        table(text, "backup_control[OCORL_CONTROLS]", &backup.control);
+        table(text, "backup_gains[OCORL_CONTROLS * OCORL_STATES]", backup.gains.iter().flatten());
+    }
 }
 
 const PLANNED: &str = "
@@ -189,12 +234,11 @@ static void feed_forward(double t, double *u)
     }
 }
 
-/* The plan with its gains. */
-static void follow(double t, const double *x, double *u)
+/* xbar(t), and x with its angles near xbar(t). */
+static void locate(double t, const double *x, double *xbar, double *y)
 {
-    int i, j, k = interval(t);
+    int i, k = interval(t);
     double h, s, a, b;
-    double xbar[OCORL_STATES], y[OCORL_STATES];
     const double *x0, *x1, *f0, *f1;
     h = times[k + 1] - times[k];
     s = (t - times[k]) / h;
@@ -220,7 +264,13 @@ const UNWRAP: &str = "    for (i = 0; i < ANGLES; i++) {
     }
 ";
 
-const FOLLOW: &str = "    for (j = 0; j < OCORL_CONTROLS; j++) {
+const FOLLOW: &str = "}
+
+/* The plan with its gains. */
+static void follow(double t, const double *xbar, const double *y, double *u)
+{
+    int i, j, k = interval(t);
+    for (j = 0; j < OCORL_CONTROLS; j++) {
         const double *gain = gains + (k * OCORL_CONTROLS + j) * OCORL_STATES;
         double now = 0.0, planned = 0.0;
         for (i = 0; i < OCORL_STATES; i++) {
@@ -231,6 +281,18 @@ const FOLLOW: &str = "    for (j = 0; j < OCORL_CONTROLS; j++) {
     }
 }
 
+/* Whether a state is outside its limits. */
+static int is_outside(const double *x)
+{
+    int i;
+    for (i = 0; i < OCORL_STATES; i++) {
+        if (x[i] < state_lower[i] || x[i] > state_upper[i]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static double clamp(double v, int j)
 {
     v = v < lower[j] ? lower[j] : v;
@@ -238,11 +300,11 @@ static double clamp(double v, int j)
 }
 
 /* Finite and within limits. */
-static void limit(int followed, double *u)
+static void limit(int known, double *u)
 {
     int j;
     for (j = 0; j < OCORL_CONTROLS; j++) {
-        u[j] = clamp(followed && is_finite(u[j]) ? u[j] : safe[j], j);
+        u[j] = clamp(known && is_finite(u[j]) ? u[j] : safe[j], j);
     }
 }
 
@@ -311,14 +373,122 @@ static double slow(const ocorl_controller *c, double t, double v, int j)
 }
 ";
 
+const TUBE: &str = "
+/* Whether the state is farther from the plan than the tube allows. */
+static int is_beyond(double t, const double *xbar, const double *y)
+{
+    int i, k = interval(t);
+    const double *from = tube + k * OCORL_STATES, *to = from + OCORL_STATES;
+    for (i = 0; i < OCORL_STATES; i++) {
+        double off = y[i] - xbar[i];
+        off = off < 0.0 ? -off : off;
+        if (off > (from[i] > to[i] ? from[i] : to[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+";
+
+const NO_TUBE: &str = "
+/* The plan has no tube. */
+static int is_beyond(double t, const double *xbar, const double *y)
+{
+    (void)t;
+    (void)xbar;
+    (void)y;
+    return 0;
+}
+";
+
+const BRAKE: &str = "
+/* Whether a state approaches a limit, extrapolated by its filtered rate. */
+static int is_near(ocorl_controller *c, double t, const double *y)
+{
+    int i, first = !c->seen, far = 1;
+    double passed = first ? 0.0 : t - c->seen_t;
+    double share = passed / FILTER < 1.0 ? passed / FILTER : 1.0;
+    if (passed > 0.0) {
+        for (i = 0; i < OCORL_STATES; i++) {
+            c->rate[i] += share * ((y[i] - c->seen_x[i]) / passed - c->rate[i]);
+        }
+    }
+    if (first || passed > 0.0) {
+        c->seen = 1;
+        c->seen_t = t;
+        for (i = 0; i < OCORL_STATES; i++) {
+            c->seen_x[i] = y[i];
+        }
+    }
+    for (i = 0; i < OCORL_STATES; i++) {
+        double then = y[i] + AHEAD * c->rate[i];
+        far = far && y[i] >= far_lower[i] && y[i] <= far_upper[i] && then >= far_lower[i] && then <= far_upper[i];
+    }
+    c->braking = c->braking && !far;
+    for (i = 0; i < OCORL_STATES; i++) {
+        double then = y[i] + AHEAD * c->rate[i];
+        if ((then < near_lower[i] && c->rate[i] < 0.0) || (then > near_upper[i] && c->rate[i] > 0.0)) {
+            c->braking = 1;
+        }
+    }
+    return c->braking;
+}
+";
+
+const NO_BRAKE: &str = "
+/* The plan was made on a model. */
+static int is_near(ocorl_controller *c, double t, const double *y)
+{
+    (void)c;
+    (void)t;
+    (void)y;
+    return 0;
+}
+";
+
+const BACKUP: &str = "
+/* The backup controller; whether there is one. */
+static int back_up(const double *y, double *u)
+{
+    int i, j;
+    for (j = 0; j < OCORL_CONTROLS; j++) {
+        const double *gain = backup_gains + j * OCORL_STATES;
+        double now = 0.0, own = 0.0;
+        for (i = 0; i < OCORL_STATES; i++) {
+            now += gain[i] * y[i];
+            own += gain[i] * backup_state[i];
+        }
+        u[j] = backup_control[j] + now - own;
+    }
+    return 1;
+}
+";
+
+const NO_BACKUP: &str = "
+/* The plan has no backup controller. */
+static int back_up(const double *y, double *u)
+{
+    (void)y;
+    (void)u;
+    return 0;
+}
+";
+
 const STEP: &str = "
 void ocorl_control(double t, const double *x, double *u)
 {
-    int followed = is_valid(t) && is_state(x);
-    if (followed) {
-        follow(t, x, u);
+    double xbar[OCORL_STATES], y[OCORL_STATES];
+    int known = is_state(x), acts = 0;
+    if (known) {
+        locate(t, x, xbar, y);
+        acts = is_valid(t) && !is_outside(x) && !is_outside(y) && !is_beyond(t, xbar, y);
+        if (acts) {
+            follow(t, xbar, y, u);
+        } else {
+            acts = back_up(y, u);
+        }
     }
-    limit(followed, u);
+    limit(acts, u);
 }
 
 void ocorl_init(ocorl_controller *c)
@@ -335,21 +505,46 @@ void ocorl_init(ocorl_controller *c)
     for (j = 0; j < OCORL_CONTROLS; j++) {
         c->u[j] = safe[j];
     }
+    c->crossed = 0;
+    c->seen = 0;
+    c->seen_t = 0.0;
+    c->braking = 0;
+    for (j = 0; j < OCORL_STATES; j++) {
+        c->seen_x[j] = 0.0;
+        c->rate[j] = 0.0;
+    }
 }
 
 int ocorl_step(ocorl_controller *c, double t, const double *x, double *u)
 {
-    int j, followed = accept(c, t) && is_valid(t);
-    if (followed && is_state(x)) {
-        c->dropouts = OCORL_MAX_DROPOUTS;
-        follow(t, x, u);
+    double xbar[OCORL_STATES], y[OCORL_STATES];
+    int j, known = is_state(x), acts, followed = accept(c, t) && is_valid(t);
+    if (known) {
+        locate(t, x, xbar, y);
+        if (!c->crossed && (is_outside(x) || is_outside(y))) {
+            c->crossed = OCORL_LIMIT;
+        }
+    }
+    followed = followed && !c->crossed;
+    if (followed && known) {
+        if (is_beyond(t, xbar, y)) {
+            c->crossed = OCORL_TUBE;
+        }
+        followed = !is_near(c, t, y) && !c->crossed;
     } else if (followed && c->dropouts > 0) {
         c->dropouts--;
         feed_forward(t, u);
     } else {
         followed = 0;
     }
-    limit(followed, u);
+    acts = followed;
+    if (followed && known) {
+        c->dropouts = OCORL_MAX_DROPOUTS;
+        follow(t, xbar, y, u);
+    } else if (!followed && known) {
+        acts = back_up(y, u);
+    }
+    limit(acts, u);
     for (j = 0; j < OCORL_CONTROLS; j++) {
         u[j] = slow(c, t, u[j], j);
         c->u[j] = u[j];

@@ -1,12 +1,9 @@
 //! Reads and writes measurements as CSV. The separator (comma, semicolon, tab) and a decimal comma are detected and reported.
 
-use super::{Columns, Measured, finite};
+use super::{Columns, Measured, OWN, finite};
 use crate::study::{Applied, End, Row};
 use crate::user_error::{Place, UserError, nearest};
 use std::fmt::Write;
-
-/// Columns with a reserved meaning.
-const OWN: [&str; 6] = ["t", "start", "episode", "asked_t", "used", "interval"];
 
 /// Separator and decimal sign of a file.
 struct Dialect {
@@ -15,18 +12,38 @@ struct Dialect {
 }
 
 impl Dialect {
-    /// Detects the separator, which occurs most often in the header, and a decimal comma, if commas stand between digits and do not
-    /// separate columns.
-    fn of(header: &str, first: &str) -> Self {
+    /// Detects the separator, which occurs most often in the header, and a decimal comma, if commas stand between digits in a cell of
+    /// any row. `known` are the columns that are read; others may hold anything. Numbers with a point beside numbers with a comma are an
+    /// error, because the comma may then separate thousands.
+    fn of(header: &str, rows: &[&str], known: &[&str]) -> Result<Self, (usize, String)> {
         let count = |c: char| header.matches(c).count();
         let separator =
             [';', '\t'].into_iter().filter(|&c| count(c) > 0).max_by_key(|&c| count(c)).unwrap_or(',');
-        let decimal_comma = separator != ','
-            && first.split(separator).any(|cell| {
-                let parts: Vec<&str> = cell.trim().split(',').collect();
-                parts.len() == 2 && parts[1].starts_with(|c: char| c.is_ascii_digit())
-            });
-        Dialect { separator: u8::try_from(separator).unwrap_or(b','), decimal_comma }
+        let byte = u8::try_from(separator).unwrap_or(b',');
+        if separator == ',' {
+            return Ok(Dialect { separator: byte, decimal_comma: false });
+        }
+        let bare = |cell: &str| cell.trim().trim_matches('"').trim().to_owned();
+        let read: Vec<bool> =
+            header.split(separator).map(|name| known.contains(&bare(name).as_str())).collect();
+        let (mut comma, mut point) = (None, None);
+        for (number, row) in rows.iter().enumerate() {
+            let cells = row.split(separator).zip(&read).filter(|(_, read)| **read);
+            for cell in cells.map(|(cell, _)| bare(cell)) {
+                if comma.is_none() && is_decimal_comma(&cell) {
+                    comma = Some((number, cell));
+                } else if point.is_none() && cell.contains('.') && cell.parse::<f64>().is_ok() {
+                    point = Some((number, cell));
+                }
+            }
+        }
+        if let (Some((at, comma)), Some((_, point))) = (&comma, &point) {
+            return Err((
+                *at,
+                format!("'{}' has a decimal comma, '{}' a decimal point", shortened(comma), shortened(point)),
+            ));
+        }
+        Ok(Dialect { separator: byte, decimal_comma: comma.is_some() })
     }
 
     fn number(&self, cell: &str) -> Option<f64> {
@@ -47,6 +64,11 @@ impl Dialect {
     }
 }
 
+/// Whether a cell is a number with a decimal comma, such as -1,5e-3.
+fn is_decimal_comma(cell: &str) -> bool {
+    cell.matches(',').count() == 1 && !cell.contains('.') && cell.replacen(',', ".", 1).parse::<f64>().is_ok()
+}
+
 /// Column index of each quantity.
 struct Header {
     names: Vec<String>,
@@ -60,14 +82,11 @@ impl Header {
     fn of(names: &[String], columns: &Columns, notes: &mut Vec<String>) -> Result<Self, UserError> {
         for (i, name) in names.iter().enumerate() {
             if names[..i].contains(name) {
-                return Err(UserError::new(format!("the column '{name}' is there twice")));
+                return Err(UserError::new(format!("the column '{name}' occurs twice")));
             }
         }
-        let dots: Vec<String> = columns.states.iter().map(|s| format!("{s}_dot")).collect();
-        let known: Vec<&str> = OWN
-            .into_iter()
-            .chain([&columns.states, &columns.controls, &dots].into_iter().flatten().map(String::as_str))
-            .collect();
+        let dots = dots(columns);
+        let known = known(columns, &dots);
         let unknown: Vec<&str> = names.iter().map(String::as_str).filter(|n| !known.contains(n)).collect();
         let find = |name: &str| {
             names.iter().position(|n| n == name).ok_or_else(|| {
@@ -98,21 +117,50 @@ impl Header {
         Ok(header)
     }
 
+    /// Whether numbers are read from the column called `name`.
+    fn reads(&self, name: &str) -> bool {
+        let at = self.own(name);
+        let lists = self.states.iter().chain(&self.controls).chain(self.derivatives.iter().flatten());
+        lists.chain([&self.time]).any(|i| Some(*i) == at) || OWN.iter().any(|(own, _)| *own == name)
+    }
+
     fn own(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|n| n == name)
     }
 }
 
+/// Names of the derivatives.
+fn dots(columns: &Columns) -> Vec<String> {
+    columns.states.iter().map(|s| format!("{s}_dot")).collect()
+}
+
+/// Names of all columns that are read.
+fn known<'a>(columns: &'a Columns, dots: &'a [String]) -> Vec<&'a str> {
+    let own = OWN.iter().map(|(name, _)| *name);
+    let named = columns.states.iter().chain(&columns.controls).chain(dots).map(String::as_str);
+    own.chain(named).collect()
+}
+
 pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured, UserError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // Some programs end lines with a carriage return alone.
+    let with_line_feeds = (text.contains('\r') && !text.contains('\n')).then(|| text.replace('\r', "\n"));
+    let text = with_line_feeds.as_deref().unwrap_or(text);
     let mut measured = Measured::default();
-    comments(text, name, &mut measured)?;
     let mut lines =
         text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty());
-    let (Some(header), first) = (lines.next(), lines.next().unwrap_or_default()) else {
+    let Some(header) = lines.next() else {
+        comments(text, name, None, &mut measured)?;
         return Err(UserError::new(format!("'{name}' is empty")).hint("its first row names the columns"));
     };
-    let dialect = Dialect::of(header, first);
+    let rows: Vec<&str> = lines.collect();
+    let dots = dots(columns);
+    let dialect = Dialect::of(header, &rows, &known(columns, &dots)).map_err(|(row, cause)| {
+        UserError::new(format!("row {} refused: {cause}", row + 1))
+            .detail("place", Place { file: name.into(), at: None }.to_string())
+            .hint("write all numbers alike, with a decimal point or with a decimal comma")
+    })?;
+    comments(text, name, Some(&dialect), &mut measured)?;
     measured.notes.extend(dialect.notes());
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(dialect.separator)
@@ -120,14 +168,27 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
         .trim(csv::Trim::All)
         .flexible(true)
         .has_headers(true)
-        .from_reader(text.as_bytes());
+        // The reader takes a comment in the last line for a record if no line break follows.
+        .from_reader(std::io::Read::chain(text.as_bytes(), &b"\n"[..]));
     let names = reader.headers().map_err(|error| broken(name, &error))?;
     let names: Vec<String> = names.iter().map(str::to_owned).collect();
     let header = Header::of(&names, columns, &mut measured.notes)
         .map_err(|error| error.detail("place", Place { file: name.into(), at: Some((1, 1)) }.to_string()))?;
-    for (number, record) in reader.records().enumerate() {
+    // A comment at the end of the file cannot cut off a number.
+    let ends = text.ends_with(['\n', '\r'])
+        || text.lines().last().is_some_and(|last| last.trim_start().starts_with('#'));
+    let mut records = reader.records().enumerate().peekable();
+    while let Some((number, record)) = records.next() {
         let record = record.map_err(|error| broken(name, &error))?;
         let line = record.position().map_or(0, |p| line_of(text, p));
+        if !ends && records.peek().is_none() {
+            not_torn(&record, &header, &dialect).map_err(|(column, cause)| {
+                let place = Place { file: name.into(), at: Some((line, column + 1)) };
+                UserError::new(format!("row {} refused: {cause}", number + 1))
+                    .detail("place", format!("{place} (cells are counted)"))
+                    .hint("if the file is complete, end its last line with a line break")
+            })?;
+        }
         let units = number == 0
             && record.get(header.time).is_some_and(|t| !t.is_empty() && dialect.number(t).is_none());
         if units
@@ -148,6 +209,21 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
         }
     }
     Ok(measured)
+}
+
+/// Checks that the last number of a file cannot be the beginning of a longer one. The file does not end with a line break.
+fn not_torn(record: &csv::StringRecord, header: &Header, dialect: &Dialect) -> Result<(), (usize, String)> {
+    let last = record.len().saturating_sub(1);
+    let cell = record.get(last).unwrap_or_default();
+    let read = header.names.get(last).is_some_and(|name| header.reads(name));
+    if read && dialect.number(cell).is_some() {
+        let cause = format!(
+            "the file ends without a line break after '{}', so the number may be cut off",
+            shortened(cell)
+        );
+        return Err((last, cause));
+    }
+    Ok(())
 }
 
 /// Kind of a line.
@@ -226,7 +302,13 @@ fn row(
 }
 
 /// Parses comments such as `# cost: 12.3` and `# outcome: completed`; for other initial states than the first, `# cost[1]: …`.
-fn comments(text: &str, name: &str, measured: &mut Measured) -> Result<(), UserError> {
+fn comments(
+    text: &str,
+    name: &str,
+    dialect: Option<&Dialect>,
+    measured: &mut Measured,
+) -> Result<(), UserError> {
+    let parsed = |text: &str| dialect.map_or_else(|| text.parse().ok(), |dialect| dialect.number(text));
     for (number, line) in text.lines().enumerate() {
         let Some((key, value)) = line.trim_start().strip_prefix('#').and_then(|rest| rest.split_once(':'))
         else {
@@ -260,8 +342,8 @@ fn comments(text: &str, name: &str, measured: &mut Measured) -> Result<(), UserE
                     measured.ends.len() - 1
                 });
                 if word == "cost" {
-                    let cost =
-                        value.parse().map_err(|_| refused(format!("'{}' is no number", shortened(value))))?;
+                    let cost = parsed(value)
+                        .ok_or_else(|| refused(format!("'{}' is no number", shortened(value))))?;
                     measured.ends[index].cost = Some(finite(cost, "cost").map_err(refused)?);
                 } else {
                     measured.ends[index].outcome = Some(value.chars().take(500).collect());

@@ -10,8 +10,10 @@
 use super::{Columns, Measured, finite};
 use crate::study::{Applied, End, Row};
 use crate::user_error::{Place, UserError, nearest};
-use serde::Deserialize;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::fmt;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,11 +59,43 @@ struct Measurement {
     interval: Option<f64>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Vector {
     List(Vec<f64>),
     Named(BTreeMap<String, f64>),
+}
+
+impl<'de> Deserialize<'de> for Vector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(VectorVisitor)
+    }
+}
+
+struct VectorVisitor;
+
+impl<'de> Visitor<'de> for VectorVisitor {
+    type Value = Vector;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of numbers, or an object with a number for each name")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vector, A::Error> {
+        let mut numbers = Vec::new();
+        while let Some(number) = list.next_element()? {
+            numbers.push(number);
+        }
+        Ok(Vector::List(numbers))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vector, A::Error> {
+        let mut named = BTreeMap::new();
+        while let Some((name, number)) = map.next_entry::<String, f64>()? {
+            if named.insert(name.clone(), number).is_some() {
+                return Err(A::Error::custom(format!("the name '{name}' is there twice")));
+            }
+        }
+        Ok(Vector::Named(named))
+    }
 }
 
 pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured, UserError> {
@@ -70,7 +104,7 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
         UserError::new(format!("'{name}' is not a file of measurements"))
             .detail("place", Place { file: name.into(), at }.to_string())
             .detail("cause", error.to_string())
-            .hint("JSON has no NaN: leave a measurement that failed out")
+            .hint("JSON has no NaN: leave out a measurement that failed")
     })?;
     let Document { episode, legs, cost, outcome, measurements, controls } = document;
     let legs = match (legs, measurements) {
@@ -145,7 +179,7 @@ fn ordered(vector: Vector, names: &[String], what: &str) -> Result<Vec<f64>, Str
             if let Some(other) = map.keys().next() {
                 let meant = nearest(other, names.iter().map(String::as_str));
                 let hint = meant.map_or(String::new(), |m| format!("; did you mean '{m}'?"));
-                return Err(format!("'{other}' is nothing that '{what}' has{hint}"));
+                return Err(format!("'{what}' has no key '{other}'{hint}"));
             }
             list
         }

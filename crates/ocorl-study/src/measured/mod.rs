@@ -6,9 +6,12 @@
 
 mod csv;
 mod json;
+pub mod recording;
 
+use crate::files::read_text;
 use crate::study::{Applied, End, Row};
 use crate::user_error::UserError;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Names of the quantities in a measurement file.
@@ -26,7 +29,63 @@ impl Columns {
         let names = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.name.clone()).collect();
         Columns { states: names(&task.states), controls: names(&task.controls) }
     }
+
+    /// A state or control whose column would be called like another column; `None` if all columns differ.
+    pub fn clash(&self) -> Option<Clash> {
+        let mut taken: HashMap<String, String> =
+            OWN.iter().map(|(name, means)| ((*name).to_owned(), (*means).to_owned())).collect();
+        let named = self
+            .states
+            .iter()
+            .map(|name| (name, "state"))
+            .chain(self.controls.iter().map(|name| (name, "control")));
+        let plain = named.map(|(name, what)| (name, name.clone(), format!("the {what} '{name}'")));
+        let dots = self
+            .states
+            .iter()
+            .map(|name| (name, format!("{name}_dot"), format!("the derivative of '{name}'")));
+        for (name, column, means) in plain.chain(dots) {
+            if let Some(other) = taken.insert(column.clone(), means.clone()) {
+                return Some(Clash { name: name.clone(), column, means, other });
+            }
+        }
+        None
+    }
 }
+
+/// Two quantities that would have the same column in a file of measurements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clash {
+    /// Name of the state or control.
+    pub name: String,
+    /// Name of the column.
+    pub column: String,
+    /// What the column would hold.
+    pub means: String,
+    /// What else it would hold.
+    pub other: String,
+}
+
+impl Clash {
+    /// The clash as an error.
+    pub fn error(&self) -> UserError {
+        let Clash { column, means, other, .. } = self;
+        UserError::new(format!(
+            "two columns of measurements would be called '{column}': {means}, and {other}"
+        ))
+        .hint("give the state or control another name")
+    }
+}
+
+/// Columns with a reserved meaning, and that meaning.
+const OWN: [(&str, &str); 6] = [
+    ("t", "the time"),
+    ("start", "the index of the initial state"),
+    ("episode", "the number of the episode"),
+    ("asked_t", "the requested time"),
+    ("used", "whether a row counts"),
+    ("interval", "the duration of a transition"),
+];
 
 /// Contents of a measurement file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,7 +103,7 @@ pub struct Measured {
 }
 
 /// Maximum size of a measurement file in bytes.
-const LARGEST: u64 = 1 << 30;
+const LARGEST: u64 = 1 << 28;
 
 impl Measured {
     /// Reads a file: JSON if its name ends in `.json`, CSV otherwise.
@@ -55,11 +114,7 @@ impl Measured {
                 .detail("cause", cause)
                 .detail("note", "nothing was stored")
         };
-        let size = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
-        if size > LARGEST {
-            return Err(unreadable(format!("it has {size} bytes; more than {LARGEST} are not read")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+        let text = read_text(path, LARGEST).map_err(unreadable)?;
         Measured::parse(&text, &name, columns)
     }
 

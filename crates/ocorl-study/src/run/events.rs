@@ -23,6 +23,10 @@ pub fn document(event: &Event<'_>, units: TableUnits) -> Option<Json> {
         Event::SetBack { episode, start, failures, reached } => json!({
             "event": "set_back", "episode": episode, "start": start, "failures": failures, "reached": reached,
         }),
+        Event::Cautious { episode, start, rounds, spread, trust, outside } => json!({
+            "event": "cautious", "episode": episode, "start": start, "rounds": rounds, "spread": spread,
+            "trust": trust, "outside": outside,
+        }),
         Event::NotPlanned { episode, start, reason, instead } => json!({
             "event": "not_planned", "episode": episode, "start": start, "reason": reason, "instead": instead,
         }),
@@ -38,6 +42,9 @@ pub fn document(event: &Event<'_>, units: TableUnits) -> Option<Json> {
         }),
         Event::Refused { episode, start, reason } => {
             json!({ "event": "refused", "episode": episode, "start": start, "reason": reason })
+        }
+        Event::Thinned { episode, kept, of } => {
+            json!({ "event": "thinned", "episode": episode, "kept": kept, "of": of })
         }
         Event::Updated { episode, measurements } => {
             json!({ "event": "updated", "episode": episode, "measurements": measurements })
@@ -64,12 +71,20 @@ pub fn warnings(task: &Task, event: &Event<'_>) -> Vec<String> {
             "episode {episode}: the last {failures} runs ended early, the last at t = {reached:.4}; \
              this one stays nearer to what was measured"
         )],
+        Event::Cautious { episode, outside, .. } if *outside > 0.0 => vec![format!(
+            "episode {episode}: the tube of the plan leaves the limits of the states by {outside:.3e}; \
+             the run is stopped where a state leaves them"
+        )],
         Event::NotPlanned { episode, reason, instead, .. } => {
             vec![format!("episode {episode}: not planned, {instead} is used instead: {reason}")]
         }
         Event::Refused { episode, reason, .. } => {
             vec![format!("episode {episode}: a measurement was refused: {reason}")]
         }
+        Event::Thinned { episode, kept, of } => vec![format!(
+            "episode {episode}: {of} measurements are more than the model keeps; it learns from {kept} that are far \
+             from each other (model.exact_limit)"
+        )],
         Event::NotUpdated { episode, reason } => {
             vec![format!("episode {episode}: the model stays as it was: {reason}")]
         }

@@ -15,8 +15,10 @@ use crate::known::Known;
 use crate::simulated::Simulated;
 use crate::study::{Study, StudyError};
 use crate::trace::keep_known;
+use crate::user_error::UserError;
 use ocorl::event::Observer;
 use ocorl::learn::{Episode, Record, Settings, Trial};
+use ocorl::measurements::Measurements;
 use ocorl::system::{KnownSystem, TableUnits};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -53,6 +55,26 @@ impl Run {
             Learner::Free(Box::new(trial.cancelled_by(cancel.clone())))
         };
         Ok(Run { learner })
+    }
+
+    /// Learns from measurements of other origin before the first episode; only a run that is not stored can.
+    pub fn import(&mut self, data: &Measurements, observer: &mut dyn Observer) -> Result<(), StudyError> {
+        match &mut self.learner {
+            Learner::Free(trial) => trial.import(data, observer).map_err(|error| {
+                UserError::new("the model cannot be used").detail("cause", error.to_string()).into()
+            }),
+            Learner::Kept(_) => {
+                Err(UserError::new("a stored run cannot begin with measurements of another origin").into())
+            }
+        }
+    }
+
+    /// The learner in its present state; `None` for a stored run, whose study has it.
+    pub fn learner(&self) -> Option<&ocorl::learn::Learner> {
+        match &self.learner {
+            Learner::Free(trial) => Some(trial.learner()),
+            Learner::Kept(_) => None,
+        }
     }
 
     /// Executes the next episode. `None` after the last one, and after cancellation.

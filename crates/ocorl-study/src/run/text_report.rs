@@ -46,7 +46,8 @@ impl<'a> TextReport<'a> {
             sum += record.regret;
             record.cumulative_regret = sum;
         }
-        (self.known, self.missed) = (Some(corrected), Some(known.continuous));
+        self.known = Some(corrected);
+        self.missed = known.is_missed_by(&corrected).then_some(known.continuous);
         Some(corrected)
     }
 
@@ -93,7 +94,7 @@ impl<'a> TextReport<'a> {
                 cost(r.cost),
                 if r.regret.is_finite() { difference(r.regret) } else { "-".into() },
                 r.measurements.to_string(),
-                r.uncertainty.map_or("-".into(), |u| format!("{u:.4}")),
+                r.uncertainty.map_or("-".into(), difference),
                 r.planned_cost.map_or("-".into(), cost),
             ],
             &self.flag(episode).unwrap_or_default(),
@@ -126,18 +127,20 @@ impl<'a> TextReport<'a> {
         let Some(Known { continuous, held, holds, .. }) = self.known.map(|known| known.printed(units)) else {
             return format!("done in {seconds:.1} s    final cost {}\n", cost(last));
         };
-        // The optima of the paper's systems were confirmed by an independent program; those of other systems come from a search.
-        let name = if self.benchmark.published().is_some() && self.missed.is_none() {
-            "optimum"
-        } else {
-            "best known"
+        // The optima of the paper's systems were confirmed by an independent program; those of other systems come from searches.
+        let confirmed = self.benchmark.is_as_published() && self.missed.is_none();
+        let name = if confirmed { "optimum" } else { "best known" };
+        let how = match self.known.and_then(|known| known.search).filter(|_| self.missed.is_none()) {
+            Some(effort) => format!(" ({effort})"),
+            None => String::new(),
         };
         let mut text = format!(
-            "done in {seconds:.1} s    final cost {}    {name} {} ({})    optimal zero-order hold ({holds}) {}\n",
+            "done in {seconds:.1} s    final cost {}    {name}{how} {} ({})    {hold} ({holds}) {}\n",
             cost(last),
             cost(continuous),
             percent_more(last, continuous),
             cost(held),
+            hold = if confirmed { "optimal zero-order hold" } else { "best zero-order hold" },
         );
         if let Some(missed) = self.missed {
             let _ = writeln!(
@@ -170,11 +173,10 @@ pub fn header() -> String {
 
 /// Description of an outcome, with the name of the state that left its limits.
 pub fn ending(states: &[Quantity], outcome: &Outcome) -> String {
+    let name = |state: usize| states.get(state).map_or("", |q| q.name.as_str());
     match outcome {
-        Outcome::LimitHit { state, time } => {
-            let name = states.get(*state).map_or("", |q| q.name.as_str());
-            format!("'{name}' left its limits at t = {time:.4}")
-        }
+        Outcome::LimitHit { state, time } => format!("'{}' left its limits at t = {time:.4}", name(*state)),
+        Outcome::LeftTube { state, time } => format!("'{}' left its tube at t = {time:.4}", name(*state)),
         other => other.to_string(),
     }
 }

@@ -63,6 +63,8 @@ pub enum StoreError {
         path: PathBuf,
         /// Error message of the file system.
         cause: String,
+        /// Class of the error, which decides what the user can do.
+        fault: DiskFault,
     },
     /// A value cannot be encoded as JSON; nothing was stored.
     #[error("{what} cannot be written as JSON: {cause}")]
@@ -72,15 +74,72 @@ pub enum StoreError {
         /// Error message of the encoder.
         cause: String,
     },
+    /// An event would not be the same after it is read back, so it was not stored: a later reader would reject the whole store.
+    #[error(
+        "the event '{kind}' was not stored, because reading it back does not give the same event: {cause}"
+    )]
+    NotReadBack {
+        /// Kind of the event.
+        kind: &'static str,
+        /// The error of the reader, or the difference.
+        cause: String,
+    },
     /// An earlier write failed; memory and disk may disagree.
     #[error("a write to '{}' failed before", .0.display())]
     Poisoned(PathBuf),
 }
 
+/// Class of a file-system error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DiskFault {
+    /// No space is left, or a quota is exhausted.
+    Full,
+    /// The file or its folder may not be written, or not be read.
+    Permission,
+    /// The path does not lead to a folder in which a store can be.
+    Path,
+    /// Another program holds the database open and locked.
+    Busy,
+    /// Any other error, such as one of the device.
+    Other,
+}
+
+impl DiskFault {
+    fn of(kind: io::ErrorKind) -> Self {
+        use io::ErrorKind as Kind;
+        match kind {
+            Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => DiskFault::Full,
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => DiskFault::Permission,
+            Kind::NotFound
+            | Kind::NotADirectory
+            | Kind::IsADirectory
+            | Kind::AlreadyExists
+            | Kind::InvalidFilename
+            | Kind::InvalidInput => DiskFault::Path,
+            Kind::WouldBlock | Kind::ResourceBusy | Kind::TimedOut => DiskFault::Busy,
+            _ => DiskFault::Other,
+        }
+    }
+
+    /// What the user can do; the same in every front end.
+    pub fn advice(self) -> &'static str {
+        match self {
+            DiskFault::Full => "free disk space, then repeat it; nothing was partly written",
+            DiskFault::Permission => "get permission for the folder and its files, then repeat it",
+            DiskFault::Path => "give a folder, existing or new, in which files can be created",
+            DiskFault::Busy => "close the other program that holds the database open, then repeat it",
+            DiskFault::Other => {
+                "see the cause above; if the device is failing, copy the folder to another one first"
+            }
+        }
+    }
+}
+
 fn in_use(folder: &Path, holder: Option<&Holder>) -> String {
     let folder = folder.display();
     match holder {
-        Some(Holder { pid, host, since }) => {
+        Some(Holder { pid, host, since, .. }) => {
             format!("'{folder}' is in use by process {pid} on '{host}' since {since}")
         }
         None => format!("'{folder}' is in use by another process"),
@@ -99,7 +158,8 @@ pub(crate) fn encoded_column(value: &impl Serialize) -> rusqlite::Result<String>
 
 impl StoreError {
     pub(super) fn io(path: &Path, source: &io::Error) -> Self {
-        StoreError::Disk { path: path.into(), cause: source.to_string() }
+        let fault = DiskFault::of(source.kind());
+        StoreError::Disk { path: path.into(), cause: source.to_string(), fault }
     }
 
     /// Converts an SQLite error about the database `file`; `good` records are known to be intact.
@@ -109,14 +169,26 @@ impl StoreError {
             rusqlite::Error::SqliteFailure(code, message) => {
                 let text = message.clone().unwrap_or_else(|| code.to_string());
                 match code.code {
+                    ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => match super::second_look(file) {
+                        Some(cause) => StoreError::Disk { path: file.into(), cause, fault: DiskFault::Other },
+                        None => damaged(text),
+                    },
                     // `Unknown` stands for a missing table or column.
-                    ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown => {
-                        damaged(text)
+                    ErrorCode::Unknown => damaged(text),
+                    other => {
+                        let (fault, cause) = match other {
+                            ErrorCode::DiskFull => (DiskFault::Full, "the disk is full".into()),
+                            ErrorCode::PermissionDenied
+                            | ErrorCode::ReadOnly
+                            | ErrorCode::AuthorizationForStatementDenied => (DiskFault::Permission, text),
+                            ErrorCode::CannotOpen => (DiskFault::Path, text),
+                            ErrorCode::DatabaseBusy
+                            | ErrorCode::DatabaseLocked
+                            | ErrorCode::FileLockingProtocolFailed => (DiskFault::Busy, text),
+                            _ => (DiskFault::Other, text),
+                        };
+                        StoreError::Disk { path: file.into(), cause, fault }
                     }
-                    ErrorCode::DiskFull => {
-                        StoreError::Disk { path: file.into(), cause: "the disk is full".into() }
-                    }
-                    _ => StoreError::Disk { path: file.into(), cause: text },
                 }
             }
             // A column of another type or a missing table: the database was modified from outside.

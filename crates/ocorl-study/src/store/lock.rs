@@ -11,8 +11,10 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
-    /// Process that took the lock; a forked process has a copy of this value.
-    pid: u32,
+    /// Identity written to the file; a forked process has a copy of it.
+    holder: Holder,
+    /// The holder that died without releasing the lock.
+    dead: Option<Holder>,
 }
 
 /// Identity of the lock holder, stored in the lock file for error messages of other processes.
@@ -24,11 +26,16 @@ pub struct Holder {
     pub host: String,
     /// Time at which the lock was taken (UTC).
     pub since: String,
+    /// Sequence number of the last record that is known to be on disk, if the holder has stated it. It is written after the record, so a
+    /// store that ends before it has lost records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<u64>,
 }
 
 impl Lock {
-    /// Takes the lock at `path`; returns the holder as an error if it is taken.
-    pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
+    /// Takes the lock at `path`; returns the holder as an error if it is taken. The second value is a holder that died without releasing
+    /// the lock.
+    pub(super) fn take(path: &Path) -> Result<(Self, Option<Holder>), StoreError> {
         let io = |source| StoreError::io(path, &source);
         let mut file =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path).map_err(io)?;
@@ -43,34 +50,75 @@ impl Lock {
             }
             Err(TryLockError::Error(source)) => return Err(io(source)),
         }
+        let mut text = String::new();
+        let dead: Option<Holder> =
+            file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
         let holder = Holder {
             pid: std::process::id(),
             host: gethostname::gethostname().to_string_lossy().into_owned(),
             since: clock::now(),
+            acknowledged: None,
         };
-        let text = serde_json::to_string(&holder).map_err(|error| io(error.into()))? + "\n";
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(text.as_bytes()))
-            .map_err(io)?;
-        Ok(Lock { file, pid: holder.pid })
+        file.set_len(0).map_err(io)?;
+        let mut lock = Lock { file, holder, dead: dead.clone() };
+        lock.sign().map_err(io)?;
+        Ok((lock, dead))
+    }
+
+    /// Writes the identity over the former one, which is never longer.
+    fn sign(&mut self) -> std::io::Result<()> {
+        let text = serde_json::to_string(&self.holder)? + "\n";
+        self.file.rewind()?;
+        self.file.write_all(text.as_bytes())
+    }
+
+    /// States that the record with this number is on disk. If that cannot be written, the number stays behind, which is harmless.
+    pub(super) fn acknowledge(&mut self, seq: u64) {
+        if self.holder.pid == std::process::id() {
+            self.holder.acknowledged = Some(seq);
+            let _ = self.sign();
+        }
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if self.pid == std::process::id() {
+        if self.holder.pid == std::process::id() {
             // Clears the identity. If that fails, the stale process id shows that the lock is free.
             let _ = self.file.set_len(0);
+            // A store that could not be opened keeps the signature of the writer that died: the next one has to know what is missing.
+            if let Some(dead) = self.dead.take().filter(|_| self.holder.acknowledged.is_none()) {
+                self.holder = dead;
+                let _ = self.sign();
+            }
         }
     }
 }
 
 /// The holder of the lock at `path`, read without taking the lock: taking it, even briefly, would reject a writer.
 pub(super) fn holder(path: &Path) -> Option<Holder> {
-    let holder: Holder = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+    match signed(path) {
+        Signature::Alive(holder) => Some(holder),
+        Signature::Nobody | Signature::Dead(_) => None,
+    }
+}
+
+/// What the lock file says.
+pub(super) enum Signature {
+    /// The last holder released the lock.
+    Nobody,
+    /// A holder that works, as far as can be told.
+    Alive(Holder),
+    /// A holder whose process has ended without releasing the lock.
+    Dead(Holder),
+}
+
+/// Reads the lock file at `path` without taking the lock.
+pub(super) fn signed(path: &Path) -> Signature {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let Ok(holder) = serde_json::from_str::<Holder>(&text) else { return Signature::Nobody };
     let here = gethostname::gethostname().to_string_lossy() == *holder.host;
     let processes = Path::new("/proc");
     let gone = here && processes.join("self").exists() && !processes.join(holder.pid.to_string()).exists();
-    (!gone).then_some(holder)
+    if gone { Signature::Dead(holder) } else { Signature::Alive(holder) }
 }

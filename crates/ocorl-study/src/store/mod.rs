@@ -9,13 +9,22 @@
 //! write-ahead log with full synchronisation: when [`Store::append`] returns, the events are on disk. There is one writer (a kernel lock on
 //! `<name>.lock`) and any number of readers, which never block it. A store is verified completely when it is opened; a damaged one is
 //! rejected without changes.
+//!
+//! Two rules hold everywhere:
+//!
+//! - An event is parsed back from its text and compared before it is committed ([`Entry`]), so that no write can produce a store that no
+//!   reader accepts.
+//! - A reader uses one transaction for everything that it compares ([`Store::snapshot`]), so that a writer cannot change one half of a
+//!   comparison meanwhile.
 
 mod error;
 mod lock;
+mod log;
 
-pub use error::StoreError;
+pub use error::{DiskFault, StoreError};
 pub(crate) use error::{encoded, encoded_column};
 pub use lock::Holder;
+pub use log::{Interruption, LogEnd};
 
 use lock::Lock;
 use rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
@@ -58,6 +67,50 @@ pub struct Record {
     pub payload: String,
 }
 
+/// An event that can be stored.
+pub trait Entry {
+    /// Kind of the event.
+    fn kind(&self) -> &'static str;
+
+    /// The event as JSON.
+    fn payload(&self) -> Result<String, StoreError>;
+
+    /// Parses `payload` as a reader does. Returns whether that gives this event again; the error is the one of the reader.
+    fn is_read_from(&self, payload: &str) -> Result<bool, String>;
+}
+
+/// Text that is JSON already.
+impl Entry for (&'static str, String) {
+    fn kind(&self) -> &'static str {
+        self.0
+    }
+
+    fn payload(&self) -> Result<String, StoreError> {
+        Ok(self.1.clone())
+    }
+
+    fn is_read_from(&self, payload: &str) -> Result<bool, String> {
+        serde_json::from_str::<serde::de::IgnoredAny>(payload).map_err(|error| error.to_string())?;
+        Ok(payload == self.1)
+    }
+}
+
+/// Kind and text of the events, each read back and compared.
+fn verified(events: &[impl Entry]) -> Result<Vec<(&'static str, String)>, StoreError> {
+    let one = |event: &_| {
+        let (kind, payload) = (Entry::kind(event), Entry::payload(event)?);
+        match Entry::is_read_from(event, &payload) {
+            Ok(true) => Ok((kind, payload)),
+            Ok(false) => {
+                let cause = "a number in it is not finite, or is written inexactly".into();
+                Err(StoreError::NotReadBack { kind, cause })
+            }
+            Err(cause) => Err(StoreError::NotReadBack { kind, cause }),
+        }
+    };
+    events.iter().map(one).collect()
+}
+
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
@@ -68,7 +121,9 @@ pub struct Store {
     /// Sequence number and checksum of the last event.
     head: (u64, String),
     poisoned: bool,
-    _lock: Option<Lock>,
+    /// What a writer that did not close the store has left behind.
+    interruption: Option<Interruption>,
+    lock: Option<Lock>,
 }
 
 /// Application id that marks the database files: "ocor".
@@ -99,19 +154,23 @@ END;
 impl Store {
     /// Creates a new store in `folder`, and the folder if it does not exist.
     pub fn create(folder: &Path, form: Form) -> Result<Self, StoreError> {
-        Store::create_with(folder, form, &[], |_, _| Ok(()))
+        Store::create_with(folder, form, &[] as &[(&'static str, String)], |_, _| Ok(()))
     }
 
     /// Creates a new store with its first events and derived tables in one transaction: if that fails, there is no store.
     pub fn create_with(
         folder: &Path,
         form: Form,
-        events: &[(&'static str, String)],
+        events: &[impl Entry],
         follows: impl FnOnce(&Transaction<'_>, u64) -> rusqlite::Result<()>,
     ) -> Result<Self, StoreError> {
+        let events = &verified(events)?;
         std::fs::create_dir_all(folder).map_err(|source| StoreError::io(folder, &source))?;
-        let file = folder.join(form.name).with_extension("db");
-        let lock = Lock::take(&file.with_extension("lock"))?;
+        let file = match located(folder, form)? {
+            Some(file) => file,
+            None => folder.join(form.name).with_extension("db"),
+        };
+        let (mut lock, _) = Lock::take(&file.with_extension("lock"))?;
         let failed = |error: &rusqlite::Error| StoreError::sqlite(form.name, &file, error, 0);
         let mut connection = connect(&file, Access::Write).map_err(|e| failed(&e))?;
         if !is_blank(&connection).map_err(|e| failed(&e))? {
@@ -129,7 +188,17 @@ impl Store {
             Ok(head)
         };
         let head = make(&mut connection).map_err(|e| failed(&e))?;
-        Ok(Store { form, file, connection, access: Access::Write, head, poisoned: false, _lock: Some(lock) })
+        lock.acknowledge(head.0);
+        Ok(Store {
+            form,
+            file,
+            connection,
+            access: Access::Write,
+            head,
+            poisoned: false,
+            interruption: None,
+            lock: Some(lock),
+        })
     }
 
     /// Opens the store in `folder` and verifies it completely; passes every event to `take`, in order.
@@ -137,36 +206,95 @@ impl Store {
         folder: &Path,
         form: Form,
         access: Access,
+        take: impl FnMut(Record) -> Result<(), String>,
+    ) -> Result<Self, StoreError> {
+        Store::opened(folder, form, access, take).map_err(|error| match error {
+            // The damage was found before the first record was read: count what can be recovered.
+            StoreError::Damaged { what, file, record, good: 0 } => {
+                let good = salvage(folder, form).map_or(0, |good| good.len() as u64);
+                StoreError::Damaged { what, file, record, good }
+            }
+            other => other,
+        })
+    }
+
+    fn opened(
+        folder: &Path,
+        form: Form,
+        access: Access,
         mut take: impl FnMut(Record) -> Result<(), String>,
     ) -> Result<Self, StoreError> {
-        let file = folder.join(form.name).with_extension("db");
         let missing = || StoreError::Missing { what: form.name, folder: folder.into() };
-        if !file.exists() {
-            return Err(missing());
-        }
-        let lock = match access {
-            Access::Write => Some(Lock::take(&file.with_extension("lock"))?),
-            Access::Read => None,
+        let file = located(folder, form)?.ok_or_else(missing)?;
+        let lock_file = file.with_extension("lock");
+        // What a dead writer left is looked at before SQLite uses the log, and before this process signs the lock.
+        let (lock, left) = match access {
+            Access::Write => {
+                let (lock, dead) = Lock::take(&lock_file)?;
+                (Some(lock), Some(log::left_behind(&file, dead)))
+            }
+            Access::Read => (None, log::left_behind_if_unattended(&file, &lock_file)),
         };
         let failed = |error: &rusqlite::Error| StoreError::sqlite(form.name, &file, error, 0);
         let connection = connect(&file, access).map_err(|e| failed(&e))?;
         if is_blank(&connection).map_err(|e| failed(&e))? {
-            return Err(missing());
+            return Err(match left.and_then(|left| left.report(0)).filter(|left| left.lost() > 0) {
+                Some(left) => {
+                    let record = format!("the database is empty; {left}");
+                    StoreError::Damaged { what: form.name, file, record, good: 0 }
+                }
+                None => missing(),
+            });
         }
         let head = (0, String::new());
-        let mut store = Store { form, file, connection, access, head, poisoned: false, _lock: lock };
-        store.check_form()?;
+        let (interruption, poisoned) = (None, false);
+        let mut store = Store { form, file, connection, access, head, poisoned, interruption, lock };
         if access == Access::Write {
+            store.check_form()?;
             secure(&store.connection).map_err(|error| store.failed(&error))?;
         }
-        store.check_pages()?;
-        store.read(&mut take)?;
+        store.begin_reading()?;
+        let verified =
+            store.check_form().and_then(|()| store.check_pages()).and_then(|()| store.read(&mut take));
+        let ended = store.end_reading();
+        verified.and(ended)?;
+        let head = store.head.0;
+        store.interruption = left.and_then(|left| left.report(head));
+        if let Some(lock) = &mut store.lock {
+            lock.acknowledge(head);
+        }
         Ok(store)
+    }
+
+    /// Begins a transaction: all queries until [`Store::end_reading`] see the same state, whatever a writer does.
+    fn begin_reading(&self) -> Result<(), StoreError> {
+        self.connection.execute_batch("BEGIN DEFERRED").map_err(|error| self.failed(&error))
+    }
+
+    fn end_reading(&self) -> Result<(), StoreError> {
+        self.connection.execute_batch("COMMIT").map_err(|error| self.failed(&error))
+    }
+
+    /// Runs queries in one transaction: all of them see the same state, whatever a writer does meanwhile.
+    pub fn snapshot<T>(
+        &self,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.begin_reading()?;
+        let seen = look(&self.connection).map_err(|error| self.failed(&error));
+        let ended = self.end_reading();
+        seen.and_then(|seen| ended.map(|()| seen))
+    }
+
+    /// What a writer left behind that did not close the store, if records may be missing because of it.
+    pub fn interruption(&self) -> Option<&Interruption> {
+        self.interruption.as_ref()
     }
 
     /// The process that writes to the store in `folder` at present, determined without disturbing it.
     pub fn writer(folder: &Path, form: Form) -> Option<Holder> {
-        lock::holder(&folder.join(form.name).with_extension("lock"))
+        let file = located(folder, form).ok()??;
+        lock::holder(&file.with_extension("lock"))
     }
 
     /// Folder of the store.
@@ -189,20 +317,24 @@ impl Store {
         (self.head.0, &self.head.1)
     }
 
-    /// Writes events and derived tables in one transaction; when this returns they are on disk. After a failure the store rejects further
-    /// writes and must be opened again.
+    /// Writes events and derived tables in one transaction; when this returns they are on disk. An event that cannot be read back as it is
+    /// is rejected, and nothing changes. After a failed write the store rejects further writes and must be opened again.
     pub fn append(
         &mut self,
-        events: &[(&'static str, String)],
+        events: &[impl Entry],
         follows: impl FnOnce(&Transaction<'_>, u64) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
         assert!(self.access == Access::Write, "a store opened for reading is not written to");
         if self.poisoned {
             return Err(StoreError::Poisoned(self.file.clone()));
         }
-        match self.write(events, follows) {
+        let events = verified(events)?;
+        match self.write(&events, follows) {
             Ok(head) => {
                 self.head = head;
+                if let Some(lock) = &mut self.lock {
+                    lock.acknowledge(self.head.0);
+                }
                 Ok(())
             }
             Err(error) => {
@@ -272,7 +404,13 @@ impl Store {
             .connection
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
             .map_err(|error| self.failed(&error))?;
-        if said == "ok" { Ok(()) } else { Err(self.damaged(said)) }
+        if said == "ok" {
+            return Ok(());
+        }
+        match second_look(&self.file) {
+            Some(cause) => Err(StoreError::Disk { path: self.file.clone(), cause, fault: DiskFault::Other }),
+            None => Err(self.damaged(said)),
+        }
     }
 
     /// Reads all events in order; verifies sequence numbers, checksums, and the last checksum against the head.
@@ -352,11 +490,10 @@ fn each_record(
 
 /// The valid records of a damaged store, from the first on; the store is not modified.
 pub fn salvage(folder: &Path, form: Form) -> Result<Vec<Record>, StoreError> {
-    let file = folder.join(form.name).with_extension("db");
-    if !file.exists() {
+    let Some(file) = located(folder, form)? else {
         return Err(StoreError::Missing { what: form.name, folder: folder.into() });
-    }
-    let connection = connect(&file, Access::Read).map_err(|e| StoreError::sqlite(form.name, &file, &e, 0))?;
+    };
+    let connection = look_at_ruins(&file).map_err(|e| StoreError::sqlite(form.name, &file, &e, 0))?;
     let (mut head, mut good) = ((0, String::new()), Vec::new());
     // The first invalid record ends the recovery.
     let _ = each_record(&connection, &mut head, &mut |record| {
@@ -364,6 +501,35 @@ pub fn salvage(folder: &Path, form: Form) -> Result<Vec<Record>, StoreError> {
         Ok(())
     });
     Ok(good)
+}
+
+/// Looks again at a database that SQLite calls damaged: it does so too if the device cannot be read. Returns the cause if the file is
+/// unreadable, or is intact after all.
+fn second_look(file: &Path) -> Option<String> {
+    if let Err(error) = std::fs::read(file) {
+        return Some(error.to_string());
+    }
+    let said = look(file).and_then(|connection| {
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+    });
+    said.is_ok_and(|said| said == "ok").then(|| "a read failed, and succeeded when it was repeated".into())
+}
+
+/// Path of the database in `folder`, if there is one. A symbolic link is followed, so that all processes that reach a database, on
+/// whatever way, use the same lock and the same log.
+fn located(folder: &Path, form: Form) -> Result<Option<PathBuf>, StoreError> {
+    let file = folder.join(form.name).with_extension("db");
+    match file.canonicalize() {
+        Ok(found) if found.is_dir() => Err(StoreError::Disk {
+            path: file,
+            cause: "it is a folder, not a file".into(),
+            fault: DiskFault::Path,
+        }),
+        // The path stays as it was given, for messages, unless a link leads elsewhere.
+        Ok(found) => Ok(Some(if file.is_symlink() { found } else { file })),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !file.is_symlink() => Ok(None),
+        Err(error) => Err(StoreError::io(&file, &error)),
+    }
 }
 
 /// Checksum of an event that follows one with the checksum `before`.
@@ -394,6 +560,20 @@ fn connect(file: &Path, access: Access) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Opens a damaged database read-only. The pragma lets SQLite read a file that is shorter than its header states; nothing is written.
+fn look_at_ruins(file: &Path) -> rusqlite::Result<Connection> {
+    let connection = match look(file) {
+        Ok(connection) => connection,
+        Err(_) => Connection::open_with_flags(
+            file,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?,
+    };
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.pragma_update(None, "writable_schema", "ON")?;
+    Ok(connection)
+}
+
 /// Configures the connection such that committed data are on disk.
 fn secure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
@@ -402,7 +582,8 @@ fn secure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cell_size_check", "ON")
 }
 
-/// Opens a database read-only; in immutable mode if the index of the write-ahead log cannot be written.
+/// Opens a database read-only; in immutable mode if the index of the write-ahead log cannot be written. That mode does not read the log,
+/// so it is refused while there are records in the log.
 fn look(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
@@ -416,7 +597,14 @@ fn look(file: &Path) -> rusqlite::Result<Connection> {
             is_blank(&Connection::open(file)?)?;
             open()
         }
-        Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == rusqlite::ErrorCode::CannotOpen => {
+        Err(rusqlite::Error::SqliteFailure(code, _))
+            if code.code == rusqlite::ErrorCode::CannotOpen || code.code == rusqlite::ErrorCode::ReadOnly =>
+        {
+            if log::is_used(file) {
+                let cause = "the last writer left records in its write-ahead log; to read them needs permission to write \
+                             (copy the folder to where you have it)";
+                return Err(rusqlite::Error::SqliteFailure(code, Some(cause.into())));
+            }
             let escape = |c: char| match c {
                 '%' | '?' | '#' => format!("%{:02x}", c as u32),
                 other => other.to_string(),

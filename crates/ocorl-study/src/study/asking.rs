@@ -1,10 +1,13 @@
 //! Converts a proposal of the learner to `plan.json`.
 
-use crate::plan_file::{FORMAT, Learning, LegTable, Limits, Named, PlanFile, Rule, VERSION, rows};
+use crate::plan_file::{
+    BrakeTable, FORMAT, Learning, LegTable, Limits, Named, PlanFile, Rule, StateLimits, VERSION, rows,
+};
 use crate::system::System;
 use ocorl::learn::{PlannedRollout, Proposal, Settings, Strategy};
 use ocorl::plant::Rollout;
 use ocorl::system::Task;
+use ocorl::track::Brake;
 
 /// The plan file of a proposal.
 pub(super) fn plan_file(
@@ -31,7 +34,9 @@ pub(super) fn plan_file(
         valid_for: task.horizon,
         period: system.hardware.period,
         limits: Limits::new(&task.control_bounds, system.hardware.max_rate.clone()),
+        state_limits: StateLimits::new(&task.state_bounds),
         safe_control: task.safe_control.clone(),
+        backup: task.backup.clone(),
         legs: tables.collect(),
         learner,
     }
@@ -50,7 +55,7 @@ fn table(task: &Task, settings: &Settings, leg: &mut Rollout, plan: Option<&Plan
         .then(|| Rule { strategy: settings.strategy.name().into(), most: settings.most_measurements() });
     let (start, initial_state) = (leg.start, leg.initial_state.clone());
     let Some(plan) = plan else {
-        let mut table = excitation(task, leg);
+        let mut table = excitation(task, settings, leg);
         (table.measure_at, table.rule) = (measure_at, rule);
         return table;
     };
@@ -60,9 +65,11 @@ fn table(task: &Task, settings: &Settings, leg: &mut Rollout, plan: Option<&Plan
         initial_state,
         times: plan.plan.times.clone(),
         states: rows(&plan.plan.states),
-        slopes: plan.slopes.iter().map(|s| [s[..nx].to_vec(), s[nx..].to_vec()]).collect(),
+        slopes: plan.plan.slopes.iter().map(|s| [s[..nx].to_vec(), s[nx..].to_vec()]).collect(),
         controls: rows(&plan.plan.controls),
         gains: plan.plan.gains.iter().map(|k| k.chunks_exact(nx).map(<[f64]>::to_vec).collect()).collect(),
+        tube: plan.tube.as_ref().map(rows),
+        brake: None,
         measure_at,
         rule,
         planned_cost: finite(plan.planned_cost),
@@ -85,7 +92,7 @@ fn slew(task: &Task, length: f64, controls: &mut [Vec<f64>]) {
 
 /// Table of an exploratory control law: its value in the middle of each interval at the initial state, its gains by central differences,
 /// with the rate limit applied.
-fn excitation(task: &Task, leg: &mut Rollout) -> LegTable {
+fn excitation(task: &Task, settings: &Settings, leg: &mut Rollout) -> LegTable {
     let (nx, nu, x0) = (task.states.len(), task.controls.len(), leg.initial_state.clone());
     let node = |k: usize| task.horizon * k as f64 / INTERVALS as f64;
     let mut at = |t: f64, x: &[f64]| {
@@ -124,6 +131,8 @@ fn excitation(task: &Task, leg: &mut Rollout) -> LegTable {
         slopes: vec![[vec![0.0; nx], vec![0.0; nx]]; INTERVALS],
         controls,
         gains,
+        tube: None,
+        brake: settings.brake(task).map(|Brake { ahead, margin }| BrakeTable { ahead, margin }),
         measure_at: Vec::new(),
         rule: None,
         planned_cost: None,

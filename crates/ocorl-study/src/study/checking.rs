@@ -65,58 +65,35 @@ impl Study {
         Ok(Some(Strange { far, of }))
     }
 
-    /// Names of derived tables whose contents disagree with the events.
+    /// Names of derived tables whose contents disagree with the events. Events and tables are read in one transaction.
     pub fn stale_tables(&self) -> Result<Vec<&'static str>, StudyError> {
-        let other = Connection::open_in_memory().map_err(|error| self.unreadable(&error))?;
-        let fill = || {
+        Ok(self.store().snapshot(|connection| {
+            let other = Connection::open_in_memory()?;
             other.execute_batch(FORM.tables)?;
             let transaction = other.unchecked_transaction()?;
-            self.follow_all(&transaction)?;
-            transaction.commit()
-        };
-        fill().map_err(|error| self.unreadable(&error))?;
-        let mut stale = Vec::new();
-        for (name, sql) in DERIVED {
-            let ours = listed(self.store().connection(), sql).map_err(|error| self.unreadable(&error))?;
-            if ours != listed(&other, sql).map_err(|error| self.unreadable(&error))? {
-                stale.push(name);
+            let events = written(connection)?;
+            events.iter().try_for_each(|(seq, event)| tables::follow(&transaction, *seq, event))?;
+            transaction.commit()?;
+            let mut stale = Vec::new();
+            for (name, sql) in DERIVED {
+                if listed(connection, sql)? != listed(&other, sql)? {
+                    stale.push(name);
+                }
             }
-        }
-        Ok(stale)
+            Ok(stale)
+        })?)
     }
 
     /// Rebuilds the derived tables from the events.
     pub fn rebuild(&mut self) -> Result<(), StudyError> {
-        let events = self.written().map_err(|error| self.unreadable(&error))?;
         self.store.rebuild(|transaction| {
+            let events = written(transaction)?;
             for (name, _) in DERIVED {
                 transaction.execute(&format!("DELETE FROM {name}"), [])?;
             }
             events.iter().try_for_each(|(seq, event)| tables::follow(transaction, *seq, event))
         })?;
         Ok(())
-    }
-
-    fn follow_all(&self, transaction: &rusqlite::Transaction<'_>) -> rusqlite::Result<()> {
-        self.written()?.iter().try_for_each(|(seq, event)| tables::follow(transaction, *seq, event))
-    }
-
-    /// All events with their sequence numbers, read from disk.
-    fn written(&self) -> rusqlite::Result<Vec<(u64, Event)>> {
-        let mut statement =
-            self.store().connection().prepare("SELECT seq, kind, payload FROM events ORDER BY seq")?;
-        let rows = statement.query_map([], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
-        })?;
-        let mut events = Vec::new();
-        for row in rows {
-            let (seq, kind, payload) = row?;
-            // All events were readable when the study was opened.
-            if let Ok(event) = Event::read(&kind, &payload) {
-                events.push((seq.cast_unsigned(), event));
-            }
-        }
-        Ok(events)
     }
 
     /// Copies every valid record of the study in `folder` to a new study in `out`; `folder` is not modified. Returns the number of records.
@@ -135,13 +112,30 @@ impl Study {
                 ),
                 _ => String::new(),
             };
-            store.append(&[event.written()?], |transaction, seq| {
+            store.append(std::slice::from_ref(event), |transaction, seq| {
                 transaction.execute_batch(&view)?;
                 tables::follow(transaction, seq, event)
             })?;
         }
         Ok(store.head().0)
     }
+}
+
+/// All events with their sequence numbers, read from disk.
+fn written(connection: &Connection) -> rusqlite::Result<Vec<(u64, Event)>> {
+    let mut statement = connection.prepare("SELECT seq, kind, payload FROM events ORDER BY seq")?;
+    let rows = statement.query_map([], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+    })?;
+    let mut events = Vec::new();
+    for row in rows {
+        let (seq, kind, payload) = row?;
+        // All events were readable when the study was opened.
+        if let Ok(event) = Event::read(&kind, &payload) {
+            events.push((seq.cast_unsigned(), event));
+        }
+    }
+    Ok(events)
 }
 
 /// All rows of a query as text.

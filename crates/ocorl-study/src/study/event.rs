@@ -2,8 +2,8 @@
 
 use crate::plan_file::PlanFile;
 use crate::price::Prices;
-use crate::store::{StoreError, encoded};
-use ocorl::learn::Settings;
+use crate::store::{Entry, StoreError, encoded};
+use ocorl::learn::{Diagnosis, Settings};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The first event of every study, with everything needed to repeat it.
@@ -111,7 +111,7 @@ pub struct End {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Imported {
-    /// Measurements, in the order of the file.
+    /// Measurements, in the order of the file; `start` is the number of the import, because each log has its own time axis.
     pub rows: Vec<Row>,
     /// Source of the measurements, such as a file name.
     pub source: String,
@@ -123,6 +123,18 @@ pub struct Imported {
 pub struct Marked {
     /// Number of the episode.
     pub episode: usize,
+    /// Reason given by the user.
+    pub reason: String,
+}
+
+/// Event: rows of an episode are excluded from learning by the user, or included again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selected {
+    /// Number of the episode.
+    pub episode: usize,
+    /// Initial state and time of each row.
+    pub rows: Vec<(usize, f64)>,
     /// Reason given by the user.
     pub reason: String,
 }
@@ -213,31 +225,59 @@ pub enum Event {
     Failed(Marked),
     /// An episode was excluded from learning.
     Discarded(Marked),
+    /// Rows are excluded from learning.
+    Excluded(Selected),
+    /// Rows are learned from, whatever the model says about them.
+    Included(Selected),
+    /// The data were judged after learning from an episode.
+    Diagnosed(Diagnosis),
     /// An episode was closed.
     Closed(Closed),
     /// A note of the user.
     Note(String),
 }
 
-impl Event {
-    /// Kind and JSON payload for the store.
-    pub(super) fn written(&self) -> Result<(&'static str, String), StoreError> {
+impl Entry for Event {
+    fn kind(&self) -> &'static str {
+        match self {
+            Event::Created(_) => "created",
+            Event::Proposed(_) => "proposed",
+            Event::Told(_) => "told",
+            Event::Corrected(_) => "corrected",
+            Event::Imported(_) => "imported",
+            Event::Failed(_) => "failed",
+            Event::Discarded(_) => "discarded",
+            Event::Excluded(_) => "excluded",
+            Event::Included(_) => "included",
+            Event::Diagnosed(_) => "diagnosed",
+            Event::Closed(_) => "episode_closed",
+            Event::Note(_) => "note",
+        }
+    }
+
+    fn payload(&self) -> Result<String, StoreError> {
         fn json(value: &impl Serialize) -> Result<String, StoreError> {
             encoded("an event of the study", value)
         }
-        Ok(match self {
-            Event::Created(e) => ("created", json(e)?),
-            Event::Proposed(e) => ("proposed", json(e)?),
-            Event::Told(e) => ("told", json(e)?),
-            Event::Corrected(e) => ("corrected", json(e)?),
-            Event::Imported(e) => ("imported", json(e)?),
-            Event::Failed(e) => ("failed", json(e)?),
-            Event::Discarded(e) => ("discarded", json(e)?),
-            Event::Closed(e) => ("episode_closed", json(e)?),
-            Event::Note(text) => ("note", json(text)?),
-        })
+        match self {
+            Event::Created(e) => json(e),
+            Event::Proposed(e) => json(e),
+            Event::Told(e) | Event::Corrected(e) => json(e),
+            Event::Imported(e) => json(e),
+            Event::Failed(e) | Event::Discarded(e) => json(e),
+            Event::Excluded(e) | Event::Included(e) => json(e),
+            Event::Diagnosed(e) => json(e),
+            Event::Closed(e) => json(e),
+            Event::Note(text) => json(text),
+        }
     }
 
+    fn is_read_from(&self, payload: &str) -> Result<bool, String> {
+        Ok(Event::read(self.kind(), payload)? == *self)
+    }
+}
+
+impl Event {
     /// Parses an event from its kind and payload.
     pub(super) fn read(kind: &str, payload: &str) -> Result<Self, String> {
         fn parse<T: DeserializeOwned>(payload: &str) -> Result<T, String> {
@@ -251,6 +291,9 @@ impl Event {
             "imported" => Event::Imported(parse(payload)?),
             "failed" => Event::Failed(parse(payload)?),
             "discarded" => Event::Discarded(parse(payload)?),
+            "excluded" => Event::Excluded(parse(payload)?),
+            "included" => Event::Included(parse(payload)?),
+            "diagnosed" => Event::Diagnosed(parse(payload)?),
             "episode_closed" => Event::Closed(parse(payload)?),
             "note" => Event::Note(parse(payload)?),
             other => return Err(format!("no event is called '{other}'")),

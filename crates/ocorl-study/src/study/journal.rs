@@ -7,11 +7,13 @@ use super::learning::{executed_of, rollout_result};
 use super::{Study, StudyError, Telling};
 use crate::measured::Measured;
 use crate::plan_file::PlanFile;
+use crate::run::text_report::ending;
 use crate::user_error::UserError;
 use ocorl::event::Observer;
 use ocorl::learn::{Journal, Learner, Proposal};
 use ocorl::plant::{Reading, Rollout, RolloutResult};
 use ocorl::simulate::Outcome;
+use ocorl::system::Quantity;
 use std::borrow::BorrowMut;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -42,6 +44,8 @@ pub struct StudyJournal<S> {
     next: usize,
     /// Learner that replays completed episodes; `None` when all have been replayed.
     replay: Option<Learner>,
+    /// Learner after the last replayed episode, until the pending episode, whose plan carries its own learner, continues.
+    replayed: Option<Learner>,
     plan: PendingPlan,
     /// Seconds spent on planning the last episode; `None` if it was pending or replayed.
     pub(crate) planning_seconds: Option<f64>,
@@ -67,6 +71,7 @@ impl<S: BorrowMut<Study>> StudyJournal<S> {
             source,
             repeatable: false,
             replay: None,
+            replayed: None,
             plan: PendingPlan::default(),
             planning_seconds: None,
             learning_seconds: None,
@@ -120,6 +125,8 @@ impl<S: BorrowMut<Study>> StudyJournal<S> {
         self.next += 1;
         if self.next < study.history().next() {
             self.replay = Some(learner);
+        } else if study.history().pending().is_some() {
+            self.replayed = Some(learner);
         } else {
             study.adopt(learner);
         }
@@ -138,6 +145,7 @@ impl<S: BorrowMut<Study>> Journal for StudyJournal<S> {
 
     fn ask(&mut self, observer: &mut dyn Observer) -> Result<Option<Proposal>, StudyError> {
         (self.planning_seconds, self.learning_seconds) = (None, None);
+        self.replayed = None;
         if self.repeatable && self.next >= self.study.borrow().episodes() {
             return Ok(None);
         }
@@ -164,7 +172,7 @@ impl<S: BorrowMut<Study>> Journal for StudyJournal<S> {
         if self.repeatable || result.readings.is_empty() || rollout.start + 1 >= rollouts {
             return Ok(());
         }
-        let measured = Measured::of([(rollout.start, result)]);
+        let measured = Measured::of(&study.system().task.states, [(rollout.start, result)]);
         study.tell(Some(rollout.episode), measured, self.source, Telling::More).map(|_| ())
     }
 
@@ -173,7 +181,7 @@ impl<S: BorrowMut<Study>> Journal for StudyJournal<S> {
             return self.tell_again(learner, results, observer);
         }
         let new = results.iter().enumerate().filter(|(start, _)| !self.is_recorded(*start));
-        let mut told = Measured::of(new);
+        let mut told = Measured::of(&self.study.borrow().system().task.states, new);
         told.keep_finite();
         let begin = Instant::now();
         let (next, source) = (self.next, self.source);
@@ -192,7 +200,7 @@ impl<S: BorrowMut<Study>> Journal for StudyJournal<S> {
     }
 
     fn learner(&self) -> Option<&Learner> {
-        self.replay.as_ref().or(self.study.borrow().learner.as_ref())
+        self.replay.as_ref().or(self.replayed.as_ref()).or(self.study.borrow().learner.as_ref())
     }
 }
 
@@ -200,7 +208,7 @@ impl<S: BorrowMut<Study>> Journal for StudyJournal<S> {
 fn same(study: &Study, over: &EpisodeHistory, results: &[RolloutResult]) -> Result<(), StudyError> {
     let rows =
         |rows: &[Row]| rows.iter().map(|r| (r.start, r.t, r.x.clone(), r.x_dot.clone())).collect::<Vec<_>>();
-    let mut told = Measured::of(results.iter().enumerate());
+    let mut told = Measured::of(&study.system().task.states, results.iter().enumerate());
     told.keep_finite();
     told.rows.sort_by(|a, b| a.start.cmp(&b.start).then(a.t.total_cmp(&b.t)));
     if rows(&told.rows) == rows(&over.rows) {
@@ -222,12 +230,15 @@ fn same(study: &Study, over: &EpisodeHistory, results: &[RolloutResult]) -> Resu
 }
 
 impl Measured {
-    /// Measurements of rollouts, each with the index of its initial state.
-    pub fn of<'a>(results: impl IntoIterator<Item = (usize, &'a RolloutResult)>) -> Self {
+    /// Measurements of rollouts, each with the index of its initial state; `states` names the states in the outcomes.
+    pub fn of<'a>(
+        states: &[Quantity],
+        results: impl IntoIterator<Item = (usize, &'a RolloutResult)>,
+    ) -> Self {
         let mut measured = Measured::default();
         for (start, result) in results {
             let cost = result.cost.is_finite().then_some(result.cost);
-            let outcome = (result.outcome != Outcome::NotReported).then(|| result.outcome.to_string());
+            let outcome = (result.outcome != Outcome::NotReported).then(|| ending(states, &result.outcome));
             if cost.is_some() || outcome.is_some() {
                 measured.ends.push(End { start, cost, outcome });
             }

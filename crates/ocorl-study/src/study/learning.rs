@@ -58,6 +58,7 @@ impl Study {
             return Ok(None);
         }
         let mut learner = learner_of(self.system(), learning)?;
+        learner.trust(history.trusted());
         if last.closed.is_some() {
             learner.observe(&executed_of(last), &mut ());
         }
@@ -68,6 +69,7 @@ impl Study {
     pub fn learned_anew(&self, observer: &mut dyn Observer) -> Result<Learner, StudyError> {
         let history = self.history();
         let mut learner = new_learner(self.system(), self.created())?;
+        learner.trust(history.trusted());
         let mut imports = history.imports.iter().enumerate().peekable();
         let mut import = |learner: &mut Learner, before: usize, observer: &mut dyn Observer| {
             while let Some((number, (_, imported))) = imports.next_if(|(_, (at, _))| *at <= before) {
@@ -110,9 +112,9 @@ impl Study {
         Ok(new_learner(self.system(), self.created())?)
     }
 
-    /// Takes over a learner that has processed all completed episodes in order.
+    /// Takes over a learner that has processed all completed episodes in order, if none is pending.
     pub(crate) fn adopt(&mut self, learner: Learner) {
-        self.learner = self.history.pending().is_none().then_some(learner);
+        self.learner = Some(learner);
     }
 
     /// Runs `act` and lets `observer` receive the events of the learning it causes.
@@ -125,7 +127,19 @@ impl Study {
                 learner.observe(&executed_of(&self.history.episodes[episode]), observer);
             }
         }
+        // What was recorded is safe; a diagnosis that cannot be recorded now is recorded with the next proposal.
+        let _ = self.diagnose();
         done
+    }
+
+    /// Records the learner's diagnosis of the data, if it differs from the recorded one.
+    pub(super) fn diagnose(&mut self) -> Result<(), StudyError> {
+        let due = self.history.pending().is_none() && !self.history.episodes.is_empty();
+        if !due || self.deferred.is_some() {
+            return Ok(());
+        }
+        let diagnosis = self.learner()?.diagnosis().clone();
+        if diagnosis == self.history.diagnosis { Ok(()) } else { self.keep(&[Event::Diagnosed(diagnosis)]) }
     }
 
     /// Updates the learner, if it is loaded, with new events.
@@ -157,7 +171,7 @@ pub(super) fn rollout_result(episode: &EpisodeHistory, start: usize, used: bool)
     let failed = episode.closed.as_ref().filter(|closed| closed.status == Status::Failed);
     let reported = end.and_then(|end| end.outcome.as_deref()).or(failed.map(|c| c.outcome.as_str()));
     let outcome = reported.map_or(Outcome::Completed, Outcome::from);
-    let mine = episode.rows.iter().filter(|row| row.start == start && used);
+    let mine = episode.rows.iter().filter(|row| row.start == start && used && !episode.is_excluded(row));
     let cost = end.and_then(|end| end.cost).unwrap_or(f64::NAN);
     let trajectory = applied(episode, start);
     RolloutResult { trajectory, ..RolloutResult::measured(mine.map(reading).collect(), outcome, cost) }

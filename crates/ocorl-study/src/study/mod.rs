@@ -19,6 +19,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `event` | the events and their JSON form |
+//! | `findings` | the diagnosis of the data in words, with what cures it |
 //! | `history` | the state folded from the events |
 //! | `tables` | that state as tables of the database |
 //! | `asking` | a proposal as `plan.json` |
@@ -31,6 +32,7 @@
 mod asking;
 mod checking;
 mod event;
+mod findings;
 mod history;
 mod journal;
 mod learning;
@@ -40,8 +42,9 @@ mod telling;
 
 pub use checking::Strange;
 pub use event::{
-    Applied, Closed, CostFrom, Created, End, Event, Imported, Marked, Proposed, Row, Status, Told,
+    Applied, Closed, CostFrom, Created, End, Event, Imported, Marked, Proposed, Row, Selected, Status, Told,
 };
+pub use findings::{Cure, Notice};
 pub use history::{EpisodeHistory, History};
 pub use journal::{PendingPlan, StudyJournal};
 pub use learning::{executed_of, learner_of};
@@ -61,6 +64,13 @@ use ocorl::model::ModelError;
 use ocorl::system::KnownSystem;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Largest number of measurements whose diagnosis is made when they are recorded; with more it is made when the next episode is planned.
+const DIAGNOSED: usize = 1000;
+
+/// Time between two attempts to open a study in which another process writes.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Reason why a study rejects a request. Nothing was changed unless the variant says so.
 #[derive(Debug, thiserror::Error)]
@@ -133,6 +143,9 @@ impl Study {
         if let Some(cause) = prices.error() {
             return Err(UserError::new(cause).into());
         }
+        if let Some(clash) = Columns::of(&system.task).clash() {
+            return Err(clash.error().into());
+        }
         let created = Created {
             version: env!("CARGO_PKG_VERSION").into(),
             system: system.name.clone(),
@@ -145,7 +158,7 @@ impl Study {
         learning::new_learner(system, &created)?;
         let event = Event::Created(Box::new(created));
         let view = tables::named_view(&system.task);
-        let store = Store::create_with(folder, FORM, &[event.written()?], |transaction, _| {
+        let store = Store::create_with(folder, FORM, std::slice::from_ref(&event), |transaction, _| {
             transaction.execute_batch(&view)
         })?;
         let mut history = History::default();
@@ -165,6 +178,19 @@ impl Study {
         };
         let system = System::restore(&created.system, created.file.as_deref())?;
         Ok(Study::of(store, history, system))
+    }
+
+    /// Opens the study for continuing it; waits up to `patience` while another process writes.
+    pub fn open_within(folder: &Path, patience: Duration) -> Result<Self, StudyError> {
+        let begin = Instant::now();
+        loop {
+            match Study::open(folder, Access::Write) {
+                Err(StudyError::Store(StoreError::InUse { .. })) if begin.elapsed() < patience => {
+                    std::thread::sleep(PAUSE.min(patience.saturating_sub(begin.elapsed())));
+                }
+                opened => return opened,
+            }
+        }
     }
 
     fn of(store: Store, history: History, system: System) -> Self {
@@ -246,11 +272,6 @@ impl Study {
         &self.store
     }
 
-    /// Converts an SQLite error to an error of the store.
-    fn unreadable(&self, error: &rusqlite::Error) -> StudyError {
-        StoreError::sqlite(FORM.name, self.store.file(), error, self.store.head().0).into()
-    }
-
     /// Column names of measurement files.
     pub fn columns(&self) -> Columns {
         Columns::of(&self.system.task)
@@ -265,13 +286,14 @@ impl Study {
             return Ok(None);
         }
         self.learner()?;
+        self.diagnose()?;
+        // The diagnosis may have changed the data, and with them the learner.
+        self.learner()?;
         let created = self.created().clone();
         let name = self.name();
         let learner = self.learner.as_mut().expect("the learner was just made");
         let mut proposal = learner.propose(observer);
-        let small = learner.data().len() <= created.settings.model.exact_limit;
-        let memory = learner.checkpoint().filter(|_| small);
-        let learning = memory.map(|memory| Learning {
+        let learning = learner.checkpoint().map(|memory| Learning {
             file: created.file.clone(),
             settings: created.settings.clone(),
             seed: created.seed,
@@ -299,18 +321,31 @@ impl Study {
         source: &str,
         how: Telling,
     ) -> Result<Receipt, StudyError> {
-        let Measured { rows, controls, ends, episode: stated, mut notes } = measured;
+        let Measured { rows, controls, mut ends, episode: stated, mut notes } = measured;
+        let is_stated = episode.or(stated).is_some();
         let episode = self.told_episode(episode.or(stated), how)?;
         let known = self.history.episodes[episode].clone();
         let (mut rows, moved) = telling::checked(&self.system.task, known.plan.legs.len(), rows)?;
         notes.extend(moved);
+        let (beyond, aborted) = telling::beyond_limits(&self.system.task, &rows, &ends);
+        notes.extend(beyond);
+        ends.retain(|end| aborted.iter().all(|new| new.start != end.start));
+        ends.extend(aborted);
         self.fit(&rows)?;
-        let mut controls = telling::checked_controls(&self.system.task, known.plan.legs.len(), controls)?;
+        if !is_stated {
+            self.is_of_another(episode, &rows)?;
+        }
+        let (mut controls, moved) =
+            telling::checked_controls(&self.system.task, known.plan.legs.len(), controls)?;
+        notes.extend(moved);
         if let Some(end) = ends.iter().find(|end| end.start >= known.plan.legs.len()) {
             return Err(refused(format!(
                 "the end of a run from initial state {}, which the plan has not",
                 end.start
             )));
+        }
+        for end in &ends {
+            notes.extend(telling::checked_cost(&self.system.task, &known.plan, &rows, end)?);
         }
         telling::match_asked(&known.plan, &mut rows);
         let (new, again) =
@@ -319,7 +354,7 @@ impl Study {
             return told_again(&known, &new, again, &ends, notes);
         }
         if how != Telling::Correct {
-            controls.retain(|control| known.told.iter().all(|told| !told.controls.contains(control)));
+            controls = telling::new_controls(known.told.iter().flat_map(|told| &told.controls), controls)?;
         }
         if how == Telling::More && new.is_empty() && controls.is_empty() && known.has_said(&ends) {
             let against = telling::match_asked(&known.plan, &mut known.rows.clone());
@@ -348,6 +383,10 @@ impl Study {
         let event = if how == Telling::Correct { Event::Corrected(told) } else { Event::Told(told) };
         let events: Vec<Event> = std::iter::once(event).chain(closed.clone().map(Event::Closed)).collect();
         self.keep(&events)?;
+        if closed.is_some() && self.history.measurements() <= DIAGNOSED {
+            // The measurements are on disk. A diagnosis that fails now is made again with the next proposal.
+            let _ = self.diagnose();
+        }
         Ok(Receipt { episode, stored, known: again, against, closed, notes })
     }
 
@@ -369,6 +408,19 @@ impl Study {
             return Err(refused(format!("episode {episode} was discarded")));
         }
         Ok(episode)
+    }
+
+    /// Rejects measurements that do not state their episode and are, bit for bit, those of an earlier one: an old file recorded again.
+    fn is_of_another(&self, episode: usize, rows: &[Row]) -> Result<(), StudyError> {
+        let earlier = self.history.episodes.iter().filter(|known| known.episode != episode);
+        let Some(same) = earlier.rev().find(|known| telling::contains_all(&known.rows, rows)) else {
+            return Ok(());
+        };
+        Err(UserError::new(format!("these are the measurements of episode {}", same.episode))
+            .detail("cause", format!("every row was recorded for it before, and the file does not state that it is of episode {episode}"))
+            .detail("note", "nothing was stored")
+            .hint(Hint::StateEpisode { episode })
+            .into())
     }
 
     /// Checks that measurements contain what the model learns from.
@@ -447,6 +499,33 @@ impl Study {
         }
     }
 
+    /// Excludes rows of a completed episode from learning, or includes them again, whatever the model says about them. `numbers` count the
+    /// rows of the episode from 1, in the order of their times. Returns the rows.
+    pub fn select(
+        &mut self,
+        episode: usize,
+        numbers: &[usize],
+        reason: &str,
+        include: bool,
+    ) -> Result<Vec<(usize, f64)>, StudyError> {
+        let Some(known) = self.history.episodes.get(episode) else {
+            return Err(refused(format!("there is no episode {episode}")));
+        };
+        if !known.is_used() {
+            let state = if known.closed.is_some() { "was discarded" } else { "is pending" };
+            return Err(refused(format!("episode {episode} {state}: single rows cannot be selected")));
+        }
+        let count = known.rows.len();
+        if let Some(wrong) = numbers.iter().find(|n| !(1..=count).contains(*n)) {
+            return Err(refused(format!("episode {episode} has rows 1 to {count}, not {wrong}")));
+        }
+        let place = |n: &usize| (known.rows[n - 1].start, known.rows[n - 1].t);
+        let rows: Vec<(usize, f64)> = numbers.iter().map(place).collect();
+        let selected = Selected { episode, rows: rows.clone(), reason: reason.into() };
+        self.keep(&[if include { Event::Included(selected) } else { Event::Excluded(selected) }])?;
+        Ok(rows)
+    }
+
     fn mark(
         &mut self,
         episode: usize,
@@ -463,32 +542,60 @@ impl Study {
 
     /// Learns from measurements that were not taken in an episode of this study. Returns the number of new ones.
     pub fn import(&mut self, measured: Measured, source: &str) -> Result<usize, StudyError> {
-        let task = self.system.task.clone();
-        let mut rows = measured.rows;
-        // Imported logs have their own time axis.
-        let times: Vec<f64> = rows.iter().map(|row| row.t).collect();
-        for row in &mut rows {
+        self.import_all(vec![(source.into(), measured)])
+    }
+
+    /// Imports several logs, each with its source, in one transaction: all of them or none. Returns the number of new measurements.
+    ///
+    /// Each log has its own time axis, so equal times in two logs are two measurements. A row that was imported before, in whatever log,
+    /// is not imported again.
+    pub fn import_all(&mut self, logs: Vec<(String, Measured)>) -> Result<usize, StudyError> {
+        let mut events = Vec::new();
+        let mut known = telling::ImportedRows::default();
+        for (_, imported) in &self.history.imports {
+            known.add(&imported.source, &imported.rows);
+        }
+        let (mut count, mut run) = (0, self.history.imports.len());
+        let several = logs.len() > 1;
+        for (source, measured) in logs {
+            let named = |error: StudyError| match error {
+                StudyError::Refused(error) if several => {
+                    StudyError::Refused(error.detail("file", source.clone()))
+                }
+                other => other,
+            };
+            let rows = self.checked_log(measured.rows, run).map_err(named)?;
+            let new = known.new_rows(&source, rows).map_err(StudyError::from).map_err(named)?;
+            if new.is_empty() {
+                continue;
+            }
+            (count, run) = (count + new.len(), run + 1);
+            events.push(Event::Imported(Imported { rows: new, source }));
+        }
+        if !events.is_empty() {
+            self.keep(&events)?;
+        }
+        Ok(count)
+    }
+
+    /// Validates the rows of the log with number `run`. Its times may lie outside the episode.
+    fn checked_log(&self, mut rows: Vec<Row>, run: usize) -> Result<Vec<Row>, StudyError> {
+        let count = rows.len();
+        for (i, row) in rows.iter_mut().enumerate() {
             (row.start, row.asked_t) = (0, None);
-            if row.t.is_finite() {
+            let time = row.t;
+            if time.is_finite() {
                 row.t = 0.0;
             }
-        }
-        for (i, row) in rows.iter_mut().enumerate() {
-            telling::checked(&task, 1, vec![row.clone()]).map_err(|error| UserError {
-                message: error.message.replace("1 of 1", &format!("{} of {}", i + 1, times.len())),
-                ..error
+            telling::checked(&self.system.task, 1, vec![row.clone()]).map_err(|error| UserError {
+                message: error.message.replace("1 of 1", &format!("{} of {count}", i + 1)),
+                details: vec![("note", "nothing was stored".into())],
+                hint: error.hint,
             })?;
-            row.t = times[i];
+            (row.t, row.start) = (time, run);
         }
         Study::has_derivatives(&rows)?;
-        let known = self.history.imports.iter().flat_map(|(_, imported)| &imported.rows);
-        let (new, _) = telling::new_rows(known, rows)?;
-        if new.is_empty() {
-            return Ok(0);
-        }
-        let count = new.len();
-        self.keep(&[Event::Imported(Imported { rows: new, source: source.into() })])?;
-        Ok(count)
+        Ok(rows)
     }
 
     /// Records a note.
@@ -498,9 +605,9 @@ impl Study {
 
     /// Writes events to disk first, then applies them in memory, so that memory is never ahead of the disk.
     fn keep(&mut self, events: &[Event]) -> Result<(), StudyError> {
-        let written: Vec<(&'static str, String)> =
-            events.iter().map(Event::written).collect::<Result<_, _>>()?;
-        self.store.append(&written, |transaction, first| {
+        // What the history would reject on the next reading must not reach the disk.
+        events.iter().try_for_each(|event| self.history.accepts(event)).map_err(UserError::new)?;
+        self.store.append(events, |transaction, first| {
             (first..).zip(events).try_for_each(|(seq, event)| tables::follow(transaction, seq, event))
         })?;
         for event in events {

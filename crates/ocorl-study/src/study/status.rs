@@ -1,9 +1,14 @@
 //! Overview of a study, and the value of its next episode.
 
-use super::{Status, Study, StudyError};
+use super::{CostFrom, Status, Study, StudyError};
 use ocorl::learn::Time;
 use ocorl::theory::worth;
 use serde::Serialize;
+
+/// Relative difference between planned and actual cost below which they agree.
+const MISSED: f64 = 0.1;
+/// Difference in standard deviations below which they agree.
+const FAR: f64 = 6.0;
 
 /// Reason why no further episode is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -98,24 +103,24 @@ pub struct Moments {
 }
 
 impl Study {
-    /// Times of the events.
+    /// Times of the events that the history holds; a writer may have added others since.
     pub fn moments(&self) -> Result<Moments, StudyError> {
-        let read = || -> rusqlite::Result<Moments> {
-            let connection = self.store().connection();
-            let (began, last) = connection.query_row(
-                "SELECT (SELECT at FROM events ORDER BY seq LIMIT 1), (SELECT at FROM events ORDER BY seq DESC LIMIT 1)",
-                [],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )?;
+        let head = self.store().head().0.cast_signed();
+        Ok(self.store().snapshot(|connection| {
+            let at = |seq: i64| {
+                let sql = "SELECT at FROM events WHERE seq = ?1";
+                connection.query_row(sql, [seq], |row| row.get::<_, String>(0))
+            };
             let sql = "SELECT asked.at, over.at FROM episodes
                        JOIN events AS asked ON asked.seq = proposed_seq
-                       LEFT JOIN events AS over ON over.seq = closed_seq ORDER BY episode";
+                       LEFT JOIN events AS over ON over.seq = closed_seq AND over.seq <= ?1
+                       WHERE proposed_seq <= ?1 ORDER BY episode";
             let mut statement = connection.prepare(sql)?;
-            let episodes =
-                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-            Ok(Moments { began, last, episodes })
-        };
-        read().map_err(|error| self.unreadable(&error))
+            let episodes = statement
+                .query_map([head], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<Result<_, _>>()?;
+            Ok(Moments { began: at(1)?, last: at(head)?, episodes })
+        })?)
     }
 }
 
@@ -134,13 +139,21 @@ pub struct NextWorth {
     pub price_of_one: f64,
     /// Whether either option is expected to reduce the standard deviation by more than its price.
     pub pays: bool,
+    /// Planned and actual cost of the last episode, if they contradict each other.
+    pub missed: Option<(f64, f64)>,
 }
 
 impl NextWorth {
     /// One-sentence recommendation for users.
     pub fn recommendation(&self) -> String {
-        let NextWorth { uncertainty, after, price, pays, .. } = self;
+        let NextWorth { uncertainty, after, price, pays, missed, .. } = self;
         let gain = uncertainty - after;
+        if let Some((planned, cost)) = missed {
+            return format!(
+                "the last episode cost {cost:.4} where {planned:.4} was planned: the model was wrong there, and its own \
+                 uncertainty of the next cost (+- {uncertainty:.3}) is not reliable"
+            );
+        }
         let known = format!(
             "the planned cost is known to +- {uncertainty:.3}; the next episode is expected to narrow that by {gain:.3}"
         );
@@ -187,6 +200,19 @@ impl Study {
         let (uncertainty, after, after_best) = (before / legs, after / legs, best / legs);
         let (price, price_of_one) = (prices.of(1, measurements), prices.of(1, 1));
         let pays = uncertainty - after > price || uncertainty - after_best > price_of_one;
-        Ok(Some(NextWorth { uncertainty, after, after_best, price, price_of_one, pays }))
+        let missed = self.missed(uncertainty);
+        Ok(Some(NextWorth { uncertainty, after, after_best, price, price_of_one, pays, missed }))
+    }
+
+    /// Planned and actual cost of the last completed episode, if the cost is far from those of the optimistic and of the mean plan: by more
+    /// than a tenth, and by more than six times the present `uncertainty`. An estimated cost is too coarse for the comparison.
+    fn missed(&self, uncertainty: f64) -> Option<(f64, f64)> {
+        let last = self.history().episodes.iter().rev().find(|e| e.closed.is_some())?;
+        let closed = last.closed.as_ref().filter(|closed| closed.cost_from == CostFrom::Reported)?;
+        let (cost, planned) = (closed.cost?, last.plan.planned_cost()?);
+        let mean = last.plan.mean_cost().unwrap_or(planned);
+        let tolerance = (MISSED * cost.abs()).max(FAR * uncertainty);
+        let far = |plan: f64| (cost - plan).abs() > tolerance;
+        (far(planned) && far(mean)).then_some((planned, cost))
     }
 }

@@ -1,13 +1,16 @@
 //! Derived tables of a study's database, for SQL queries and for figures.
 
-use super::event::{Event, Row, Status};
+use super::event::{Event, Row, Selected, Status};
 use crate::store::{Form, encoded_column};
 use ocorl::system::Task;
 use rusqlite::{Transaction, params};
 use std::fmt::Write;
 
 /// Schema of a study's database.
-pub const FORM: Form = Form { name: "study", version: 1, tables: TABLES, migrations: &[] };
+pub const FORM: Form = Form { name: "study", version: 2, tables: TABLES, migrations: &[WEIGHTS] };
+
+/// From version 1 to 2: measurements have a weight.
+const WEIGHTS: &str = "ALTER TABLE measurements ADD COLUMN weight REAL NOT NULL DEFAULT 1";
 
 const TABLES: &str = "
 CREATE TABLE episodes (
@@ -35,7 +38,8 @@ CREATE TABLE measurements (
     x_dot    TEXT,
     duration REAL,
     used     INTEGER NOT NULL,
-    seq      INTEGER NOT NULL
+    seq      INTEGER NOT NULL,
+    weight   REAL NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX measurements_by_episode ON measurements (episode, start, t);
 ";
@@ -52,7 +56,7 @@ pub(super) fn named_view(task: &Task) -> String {
             let _ = write!(columns, ",\n    json_extract({vector}, '$[{i}]') AS {name}");
         }
     }
-    format!("CREATE VIEW data AS SELECT {columns},\n    asked_t, used\nFROM measurements;")
+    format!("CREATE VIEW data AS SELECT {columns},\n    asked_t, used, weight\nFROM measurements;")
 }
 
 /// Updates the derived tables for the event with number `seq`.
@@ -100,7 +104,27 @@ pub(super) fn follow(transaction: &Transaction<'_>, seq: u64, event: &Event) -> 
             let used = closed.status != Status::Discarded;
             transaction.prepare_cached(sql)?.execute(params![count(closed.episode), used])?;
         }
+        Event::Excluded(selected) => used(transaction, selected, false)?,
+        Event::Included(selected) => used(transaction, selected, true)?,
+        Event::Diagnosed(diagnosis) => {
+            transaction.prepare_cached("UPDATE measurements SET weight = 1 WHERE weight <> 1")?.execute([])?;
+            let sql = "UPDATE measurements SET weight = ?4 WHERE episode = ?1 AND start = ?2 AND t = ?3";
+            let mut statement = transaction.prepare_cached(sql)?;
+            for v in &diagnosis.set_aside {
+                statement.execute(params![count(v.episode), count(v.start), v.time, v.weight])?;
+            }
+        }
         Event::Created(_) | Event::Note(_) => {}
+    }
+    Ok(())
+}
+
+/// Sets whether rows of an episode are used.
+fn used(transaction: &Transaction<'_>, selected: &Selected, used: bool) -> rusqlite::Result<()> {
+    let sql = "UPDATE measurements SET used = ?4 WHERE episode = ?1 AND start = ?2 AND t = ?3";
+    let mut statement = transaction.prepare_cached(sql)?;
+    for &(start, t) in &selected.rows {
+        statement.execute(params![count(selected.episode), count(start), t, used])?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Schema of a sweep's database: its events and the derived tables.
 
 use crate::cell::CellResult;
-use crate::store::{Form, encoded_column};
+use crate::store::{Entry, Form, StoreError, encoded, encoded_column};
 use crate::threads::Timing;
 use rusqlite::{Connection, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,42 @@ pub(super) const CREATED: &str = "created";
 /// Kind of an event whose payload is the result of a cell; of several events for one cell the last counts.
 pub(super) const CELL: &str = "cell";
 
+/// An event of a sweep.
+pub(super) enum Event<'a> {
+    /// The first event.
+    Created(Created),
+    /// The result of a cell, with its text.
+    Cell(&'a str, &'a CellResult),
+}
+
+impl Entry for Event<'_> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Event::Created(_) => CREATED,
+            Event::Cell(..) => CELL,
+        }
+    }
+
+    fn payload(&self) -> Result<String, StoreError> {
+        match self {
+            Event::Created(created) => encoded("the beginning of the sweep", created),
+            Event::Cell(text, _) => Ok((*text).to_owned()),
+        }
+    }
+
+    fn is_read_from(&self, payload: &str) -> Result<bool, String> {
+        match self {
+            Event::Created(created) => serde_json::from_str::<Created>(payload).map(|read| read == *created),
+            Event::Cell(_, result) => {
+                serde_json::from_str::<CellResult>(payload).map(|read| read == **result)
+            }
+        }
+        .map_err(|error| error.to_string())
+    }
+}
+
 /// The first event.
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Created {
     /// Version of the program.

@@ -1,7 +1,7 @@
 //! Reads a system file and builds the system it describes.
 
 use super::reader::{Entry, Section, Source, shortened};
-use super::{MakeDynamics, System, cost, hardware, learning};
+use super::{MakeDynamics, System, constraints, cost, hardware, learning};
 use crate::config::{Config, offset};
 use crate::user_error::{Hint, UserError, nearest};
 use ocorl::learn::{LearnError, Learner, Settings};
@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 const SYSTEM: [&str; 10] =
     ["name", "summary", "states", "inputs", "x0", "horizon", "angles", "limits", "units", "stop_if"];
-const HARDWARE: [&str; 3] = ["period", "safe_input", "max_rate"];
-const SECTIONS: [&str; 9] = [
+const HARDWARE: [&str; 4] = ["period", "safe_input", "max_rate", "backup"];
+const SECTIONS: [&str; 10] = [
     "system",
     "equations",
     "parameters",
     "definitions",
     "cost",
+    "constraints",
     "learning",
     "hardware",
     "prior",
@@ -110,6 +111,9 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, UserError> {
         return Err(source.error(0, "cost", "there is no section [cost]").hint(hint));
     };
     let cost = cost::read(&cost_section.only(&cost::KEYS, &BELONG[..1])?, &names)?;
+    let constraints_section =
+        part("constraints")?.map(|s| s.only(&constraints::KEYS, &BELONG)).transpose()?;
+    let constraints = constraints_section.map(|s| constraints::read(&s, &names)).transpose()?.flatten();
     let learning_section = part("learning")?;
     let safe_control = hardware::safe_input(hardware_section.as_ref(), &names, &control_bounds)?;
     let horizon = positive(system.need("horizon", "horizon = 10.0")?)?;
@@ -124,15 +128,21 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, UserError> {
         control_bounds,
         safe_control,
         rate_limit: None,
+        backup: None,
+        constraints,
         noise_std: learning::noise(learning_section.as_ref(), &names)?,
     };
     task.validate().map_err(|error| {
         let at = system.get("x0").map_or(0, |entry| entry.at);
         source.error(at, "system.x0", error.to_string())
     })?;
+    task.backup = hardware::backup(hardware_section.as_ref(), &names, &task)?;
     let first_control = learning::first_control(part("excitation")?.as_ref(), &names, &task)?;
-    let config =
-        learning::config(source, learning_section.as_ref(), Config::of(file, Settings::new(&task))?)?;
+    let mut defaults = Settings::new(&task);
+    if let Some(period) = hardware::period(hardware_section.as_ref())? {
+        defaults = defaults.held(&task, period);
+    }
+    let config = learning::config(source, learning_section.as_ref(), Config::of(file, defaults)?)?;
     let hardware = hardware::settings(hardware_section.as_ref(), &names, &config.settings)?;
     task.rate_limit = hardware.rate_limit();
     let prior = part("prior")?.map(|section| build(&section, &names, &formulas, false)).transpose()?;
@@ -242,7 +252,7 @@ fn names(
         if !is_name(name) {
             let what = format!("nothing can be called '{}'", shortened(name));
             return Err(error(what).hint(
-                "names are letters, digits and '_', a letter first; functions, pi, t, and, or have a meaning of their own",
+                "names are letters, digits and '_', a letter first; function names, pi, t, and, or are reserved",
             ));
         }
         if let Some((_, other)) = taken.iter().find(|(known, _)| known == name) {
@@ -292,7 +302,7 @@ fn formulas(names: &Names, definitions: Option<&Section<'_>>) -> Result<Formulas
         entry.parsed(&formulas.clone(), |_, text| formulas.define(entry.name, text))?;
     }
     if let (Some(name), Some(section)) = (formulas.circular(), definitions) {
-        let what = format!("'{name}' is defined by itself");
+        let what = format!("the definition of '{name}' is recursive");
         return Err(section.get(name).map_or_else(|| section.error(what.clone()), |e| e.error(what.clone())));
     }
     Ok(formulas)
@@ -389,7 +399,7 @@ fn state_bounds(system: &Section<'_>, names: &Names) -> Result<Bounds, UserError
             _ => {
                 return Err(entry
                     .error_in(comparison.span.start, "this comparison cannot stop an episode")
-                    .hint("possible is: a state compared with a number, as in \"level > 3 or level < 0\""));
+                    .hint("allowed: a state compared with a number, as in \"level > 3 or level < 0\""));
             }
         };
         // "x < limit" aborts below the limit, so the limit is the lower bound.

@@ -5,6 +5,7 @@
 //! | `reader` | TOML with strict keys and the position of every value |
 //! | `file` | reads a system file and builds the system |
 //! | `learning`, `hardware` | the sections of the file with these names |
+//! | `constraints` | comparisons that every plan satisfies |
 //! | `cost` | the cost: weights, or expressions |
 //! | `excitation` | the control of episode 0 |
 //! | `warnings` | valid contents that are probably unintended |
@@ -12,6 +13,7 @@
 //!
 //! The file format is documented in `docs/own-system.md`.
 
+mod constraints;
 mod cost;
 mod file;
 mod hardware;
@@ -23,8 +25,10 @@ mod warnings;
 pub use template::template;
 
 use crate::cell::unknown_system;
-use crate::config::Config;
-use crate::user_error::{Hint, UserError};
+use crate::config::{Config, offset};
+use crate::files::read_text;
+use crate::measured::Columns;
+use crate::user_error::{Hint, Place, UserError};
 use ocorl::learn::{FirstControl, Settings};
 use ocorl::model::{Mean, Physics};
 use ocorl::system::{Benchmark, Build, Dynamics, KnownSystem, Task};
@@ -67,7 +71,7 @@ pub struct Hardware {
 }
 
 /// Maximum size of a system file in bytes.
-const MAX_FILE: u64 = 1024 * 1024;
+pub(crate) const MAX_FILE: u64 = 1024 * 1024;
 
 impl System {
     /// The shipped system called `name`, or the system of the file `name`: a name with a '/' or ending in `.toml` is a file.
@@ -85,25 +89,28 @@ impl System {
                 .detail("cause", cause)
                 .hint(Hint::NewSystemFile { expected: true })
         };
-        let length = std::fs::metadata(name).map_err(|error| unreadable(error.to_string()))?.len();
-        if length > MAX_FILE {
-            return Err(unreadable(format!("it has {length} bytes; at most {MAX_FILE} are read")));
-        }
-        let text = std::fs::read_to_string(name).map_err(|error| unreadable(error.to_string()))?;
+        let text = read_text(name, MAX_FILE).map_err(unreadable)?;
         System::parse(&text, name)
     }
 
     /// The shipped system called `name`, or the system that the text of a file describes.
     pub fn restore(name: &str, file: Option<&str>) -> Result<Self, UserError> {
         match file {
-            Some(text) => System::parse(text, name),
+            // A file that was accepted once is accepted for ever: newer checks must not lock a study.
+            Some(text) => file::read(text, name),
             None => System::find(name),
         }
     }
 
     /// The system described by `text`, the contents of `file`.
     pub fn parse(text: &str, file: &str) -> Result<Self, UserError> {
-        file::read(text, file)
+        let system = file::read(text, file)?;
+        if let Some(clash) = Columns::of(&system.task).clash() {
+            let key = if clash.means.starts_with("the control") { "system.inputs" } else { "system.states" };
+            let place = Place::at(file, text, offset(text, key));
+            return Err(clash.error().detail("place", place.to_string()));
+        }
+        Ok(system)
     }
 
     /// A shipped system with its shipped settings.
@@ -156,6 +163,6 @@ impl System {
 }
 
 /// Whether `name` denotes a file instead of a shipped system.
-fn is_file(name: &str) -> bool {
+pub(crate) fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"))
 }

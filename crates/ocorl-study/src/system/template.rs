@@ -7,17 +7,17 @@ pub fn template(name: &str, comment: &str, hardware: bool) -> String {
     format!("{}\n{equations}{COST}{used}", HEAD.replace("COMMENT", comment).replace("NAME", name))
 }
 
-const HEAD: &str = r#"# A system of your own. Everything about this file: docs/own-system.md
+const HEAD: &str = r#"# A user-defined system. docs/own-system.md documents this file.
 # COMMENT
 
 [system]
 name    = "NAME"
 states  = ["level", "flow"]             # the order of x
 inputs  = { valve = [0.0, 1.0] }        # name = [lowest, highest]; no limit: -inf, inf
-x0      = [0.2, 0.0]                    # where every episode begins
-horizon = 60.0                          # how long an episode lasts, in seconds
+x0      = [0.2, 0.0]                    # initial state of every episode
+horizon = 60.0                          # duration of an episode, in seconds
 units   = { level = "m", flow = "m/s" } # for tables and figures
-stop_if = "level > 3"                   # ends an episode, which is recorded
+stop_if = "level > 3"                   # an episode ends when this becomes true
 "#;
 
 const EQUATIONS: &str = r#"[parameters]
@@ -29,20 +29,20 @@ flow  = "(valve - flow) / tau"
 
 "#;
 
-const COST: &str = r"[cost]                                  # what an episode costs: weights of squared differences from the target
+const COST: &str = r"[cost]                                  # weights of squared deviations from the target
 state  = { level = 1.0 }
 input  = { valve = 0.1 }
 target = { level = 1.0, flow = 0.1, valve = 0.1 }
 
 [learning]
 episodes     = 10
-measurements = 10                       # an episode
+measurements = 10                       # per episode
 noise        = 0.001                    # standard deviation of a measured derivative
 ";
 
 const HARDWARE: &str = r"
 [hardware]
 period     = 0.1                        # seconds between two controls
-safe_input = { valve = 0.0 }            # what is applied when there is nothing better
-max_rate   = { valve = 2.0 }            # fastest change per second
+safe_input = { valve = 0.0 }            # applied when nothing better is known
+max_rate   = { valve = 2.0 }            # maximum change per second
 ";

@@ -3,6 +3,7 @@
 use super::System;
 use ocorl::linalg::{Linearization, Points, Quadratization};
 use ocorl::random::Stream;
+use ocorl::simulate::{Experiment, Law, Method, Simulator};
 
 /// Number of points around the initial state that are checked.
 const PROBES: usize = 50;
@@ -12,6 +13,8 @@ pub(super) fn of(system: &System) -> Vec<String> {
     cost(system, &mut warnings);
     equations(system, &mut warnings);
     first_control(system, &mut warnings);
+    scales(system, &mut warnings);
+    first_run(system, &mut warnings);
     warnings
 }
 
@@ -118,6 +121,75 @@ fn first_control(system: &System, warnings: &mut Vec<String>) {
             warnings.push(format!(
                 "episode 0 holds '{}' at {low}: nothing is learned of it then; see [excitation]",
                 input.name
+            ));
+        }
+    }
+}
+
+/// Largest and smallest magnitude of a number in a well scaled system file.
+const SCALES: (f64, f64) = (1e-6, 1e6);
+
+/// Warns of states, inputs and durations in unsuitable units.
+fn scales(system: &System, warnings: &mut Vec<String>) {
+    let task = &system.task;
+    let mut judge = |what: String, size: f64| {
+        if size > 0.0 && !(SCALES.0..=SCALES.1).contains(&size) {
+            warnings.push(format!(
+                "{what} is of the order of {size:.0e}; numbers between {:.0e} and {:.0e} are learned best: choose another unit",
+                SCALES.0, SCALES.1
+            ));
+        }
+    };
+    for (state, x) in task.states.iter().zip(&task.initial_state) {
+        judge(format!("the state '{}'", state.name), x.abs());
+    }
+    let bounds = task.control_bounds.lower.iter().zip(&task.control_bounds.upper);
+    for (input, (low, high)) in task.controls.iter().zip(bounds) {
+        let size = low.abs().max(high.abs());
+        judge(format!("the input '{}'", input.name), if size.is_finite() { size } else { 0.0 });
+    }
+    judge("the horizon".into(), task.horizon);
+}
+
+/// Simulates episode 0 and warns of stiffness, discontinuities and noise that is larger than the signal.
+fn first_run(system: &System, warnings: &mut Vec<String>) {
+    let Some(truth) = &system.truth else { return };
+    let (task, first) = (&system.task, system.first_control.clone());
+    let bounds = task.control_bounds.clone();
+    let mut law = Law(move |t: f64, x: &[f64], u: &mut [f64]| {
+        first(t, x, u);
+        bounds.clamp(u);
+    });
+    let experiment = Experiment { cost: None, ..Experiment::of(task) };
+    let mut dynamics = truth.dynamics();
+    let run = Simulator::new(1e-6).run(dynamics.as_mut(), &mut law, &experiment);
+    match run.method {
+        Method::Explicit => {}
+        Method::Implicit => warnings
+            .push("the equations are stiff: simulation and planning are slow; consider the slow states alone".into()),
+        Method::Fixed => warnings.push(
+            "the equations are discontinuous or extremely stiff: plans are inaccurate there; consider tanh(x/w) instead of sign(x)"
+                .into(),
+        ),
+    }
+    let dims = task.dims();
+    let steps = run.times.len();
+    let mut point = vec![0.0; dims.point()];
+    let mut slope = vec![0.0; dims.state];
+    let mut largest = vec![0.0_f64; dims.state];
+    for i in 0..steps {
+        point[..dims.state].copy_from_slice(run.states.at(i));
+        point[dims.state..].copy_from_slice(run.controls.at(i));
+        dynamics.derivative(Points::single(&point), &mut slope);
+        for (largest, slope) in largest.iter_mut().zip(&slope) {
+            *largest = largest.max(slope.abs());
+        }
+    }
+    for ((state, noise), signal) in task.states.iter().zip(&task.noise_std).zip(largest) {
+        if signal > 0.0 && *noise > signal {
+            warnings.push(format!(
+                "the noise {noise} of the derivative of '{}' exceeds its largest value in episode 0, {signal:.3e}",
+                state.name
             ));
         }
     }

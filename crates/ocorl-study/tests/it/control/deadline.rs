@@ -2,7 +2,8 @@
 
 use crate::support;
 use ocorl::linalg::Blocks;
-use ocorl::track::{FallbackLevel, FallbackReason, Reference, Segment, SolveError, SolveRequest, Solver};
+use ocorl::simulate::Trajectory;
+use ocorl::track::{FallbackLevel, FallbackReason, Reference, SolveError, SolveRequest, Solver};
 use ocorl_study::control::{Controller, Deadline, Effort, Maker, Settings, reference};
 use ocorl_study::plan_file::PlanFile;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ impl<F: FnMut(f64) -> Duration> Solver for Sleepy<F> {
         &mut self,
         _: &Reference,
         request: &SolveRequest<'_>,
-        out: &mut Segment,
+        out: &mut Trajectory,
     ) -> Result<(), SolveError> {
         let SolveRequest { time, state, .. } = *request;
         std::thread::sleep((self.0)(time));
@@ -119,7 +120,7 @@ impl Solver for Counted {
         &mut self,
         reference: &Reference,
         request: &SolveRequest<'_>,
-        out: &mut Segment,
+        out: &mut Trajectory,
     ) -> Result<(), SolveError> {
         let mut result = Ok(());
         let counted = allocation_counter::measure(|| {

@@ -221,6 +221,9 @@ fn the_table_is_the_plan_without_the_learner() {
         plans: vec![None],
         followed: vec![PlanSource::Excitation],
         setbacks: Vec::new(),
+        screening: ocorl::learn::Screening::default(),
+        trust: Vec::new(),
+        tubes: Vec::new(),
         complete: true,
     };
     plan.learner = Some(Learning { file: None, settings: Settings::for_system(&b), seed: 1, memory });

@@ -3,7 +3,8 @@
 use crate::support;
 use ocorl::linalg::Blocks;
 use ocorl::random::{Rng, Stream};
-use ocorl::track::{FallbackLevel, MAX_PERIODS, Reference, Segment, SolveError, SolveRequest, Solver};
+use ocorl::simulate::Trajectory;
+use ocorl::track::{FallbackLevel, MAX_PERIODS, Reference, SolveError, SolveRequest, Solver};
 use ocorl_study::control::{Clock, Controller, Settings, Simulated, Virtual, reference};
 use ocorl_study::plan_file::{Limits, PlanFile};
 use std::time::Duration;
@@ -47,12 +48,12 @@ pub(crate) struct Faulty<F> {
     pub(crate) budget: Duration,
 }
 
-impl<F: FnMut(f64, Option<&Segment>) -> Fault> Solver for Faulty<F> {
+impl<F: FnMut(f64, Option<&Trajectory>) -> Fault> Solver for Faulty<F> {
     fn solve(
         &mut self,
         _: &Reference,
         request: &SolveRequest<'_>,
-        out: &mut Segment,
+        out: &mut Trajectory,
     ) -> Result<(), SolveError> {
         let SolveRequest { time, state, previous, .. } = *request;
         let fault = (self.fault)(time, previous);
@@ -68,7 +69,7 @@ impl<F: FnMut(f64, Option<&Segment>) -> Fault> Solver for Faulty<F> {
             Fault::Infinite => out.states.as_mut_slice()[2] = f64::INFINITY,
             Fault::Huge => out.controls.as_mut_slice().fill(1e300),
             Fault::WrongSize => out.controls = Blocks::from_vec(vec![0.0; 4], 2),
-            Fault::Empty => *out = Segment::default(),
+            Fault::Empty => *out = Trajectory::default(),
             Fault::TimesReversed => out.times.reverse(),
             Fault::Stale => out.times = vec![time - 1.0, time - 0.9, time - 0.8],
             Fault::Panic => panic!("injected"),
@@ -81,7 +82,7 @@ impl<F: FnMut(f64, Option<&Segment>) -> Fault> Solver for Faulty<F> {
 /// A controller with a solver that fails as `fault` says, in virtual time.
 pub(crate) fn faulty<F>(plan: &PlanFile, max_fallbacks: usize, fault: F) -> (Controller, Virtual)
 where
-    F: FnMut(f64, Option<&Segment>) -> Fault + Send + 'static,
+    F: FnMut(f64, Option<&Trajectory>) -> Fault + Send + 'static,
 {
     let clock = Virtual::default();
     let settings = Settings { max_fallbacks, ..Settings::of(plan) };
@@ -161,7 +162,7 @@ fn inject(steps: usize, seed: u64) -> [usize; 4] {
         let mut faults = Stream::root(seed).child("faults").index(number).rng();
         // Stretches of failures and of health.
         let mut sick = false;
-        let fault = move |_: f64, _: Option<&Segment>| {
+        let fault = move |_: f64, _: Option<&Trajectory>| {
             sick = if faults.below(20) == 0 { !sick } else { sick };
             if sick || faults.below(4) == 0 { FAULTS[faults.below(FAULTS.len())] } else { Fault::None }
         };

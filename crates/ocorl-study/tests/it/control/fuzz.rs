@@ -8,9 +8,11 @@ use crate::control::export::{compile, parse_hex};
 use crate::control::faults::{Fault, elapsed, faulty, quietly};
 use crate::support;
 use ocorl::random::{Rng, Stream};
-use ocorl::track::{FallbackLevel, Segment};
+use ocorl::simulate::Trajectory;
+use ocorl::system::{Backup, Bounds};
+use ocorl::track::FallbackLevel;
 use ocorl_study::control::{Controller, Session};
-use ocorl_study::plan_file::{Limits, PlanFile};
+use ocorl_study::plan_file::{BrakeTable, Limits, PlanFile, StateLimits};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -65,13 +67,15 @@ impl Clock {
     }
 }
 
-/// Near the plan, wrapped, far away, not a number.
+/// Near the plan, wrapped, far away, not a number. Where the states are limited they are seldom far away, since that ends the pursuit.
 fn random_state(rng: &mut Rng, plan: &PlanFile, time: f64, lost: &mut bool) -> Vec<f64> {
     let leg = &plan.legs[0];
     let near = leg.times.partition_point(|node| *node <= time).min(leg.controls.len());
-    let scale = [0.01, 0.01, 0.01, 0.3, 10.0, 1e300][rng.below(6)];
+    let limited = plan.state_limits.is_some() && rng.below(40) > 0;
+    let scale = if limited { 0.01 } else { [0.01, 0.01, 0.01, 0.3, 10.0, 1e300][rng.below(6)] };
     let mut x: Vec<f64> = leg.states[near].iter().map(|x| x + scale * rng.normal()).collect();
-    for a in plan.angle_indices() {
+    // A whole turn leaves the limits.
+    for a in plan.angle_indices().into_iter().filter(|_| plan.state_limits.is_none()) {
         x[a] += (rng.below(5) as f64 - 2.0) * std::f64::consts::TAU;
     }
     *lost = if *lost { rng.below(3) > 0 } else { rng.below(15) == 0 };
@@ -91,6 +95,12 @@ struct Rule {
     period: f64,
     stamp: Option<f64>,
     last: Vec<f64>,
+    /// Limits of the states; whether a backup controller replaces the safe control; whether a state of this run was outside.
+    states: Bounds,
+    backup: bool,
+    outside: bool,
+    /// Steps after a state was outside.
+    forbidden: usize,
     /// Steps with the safe level, and of those the ones at the safe control.
     safe_steps: usize,
     at_safe: usize,
@@ -110,18 +120,30 @@ impl Rule {
             period,
             stamp: None,
             last,
+            states: plan.state_bounds(),
+            backup: plan.backup.is_some(),
+            outside: false,
+            forbidden: 0,
             safe_steps: 0,
             at_safe: 0,
         }
     }
 
     fn restart(&mut self) {
-        self.stamp = None;
+        (self.stamp, self.outside) = (None, false);
         self.last.copy_from_slice(&self.safe);
+    }
+
+    /// The controller is told the state `x`.
+    fn see(&mut self, x: &[f64]) {
+        let out = |i: usize| x[i] < self.states.lower[i] - 1e-6 || x[i] > self.states.upper[i] + 1e-6;
+        self.outside |= x.iter().all(|x| x.is_finite()) && (0..x.len()).any(out);
     }
 
     /// A step with time stamp `time` gave `u`, and said that it is safe, or not.
     fn check(&mut self, time: f64, u: &[f64], is_safe: bool, case: &dyn Fn() -> String) {
+        assert!(is_safe || !self.outside, "a healthy level after a state outside the limits: {}", case());
+        self.forbidden += usize::from(self.outside);
         let elapsed = elapsed(self.period, self.stamp, time);
         for (j, &u) in u.iter().enumerate() {
             assert!(u.is_finite() && u >= self.lower[j] && u <= self.upper[j], "{u}: {}", case());
@@ -130,7 +152,12 @@ impl Rule {
             assert!(moved <= room + rounding, "{u} after {} in {elapsed}: {}", self.last[j], case());
             let left = ((self.last[j] - self.safe[j]).abs() - room).max(0.0);
             let off = (u - self.safe[j]).abs();
-            assert!(!is_safe || off <= left + rounding, "{u} after {}: {}", self.last[j], case());
+            assert!(
+                !is_safe || self.backup || off <= left + rounding,
+                "{u} after {}: {}",
+                self.last[j],
+                case()
+            );
         }
         self.safe_steps += usize::from(is_safe);
         self.at_safe += usize::from(is_safe && u == self.safe);
@@ -154,12 +181,54 @@ fn plans() -> [PlanFile; 3] {
     [quadrotor, pendulum, unlimited]
 }
 
+/// A pendulum with limits of its states and a tube, with and without a backup controller, and an excitation that stops short of the limits.
+fn limited_plans() -> [PlanFile; 3] {
+    let [_, pendulum, _] = plans();
+    let leg = &pendulum.legs[0];
+    let ends =
+        |i: usize| leg.states.iter().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x[i]), h.max(x[i])));
+    let both: Vec<(f64, f64)> = (0..2).map(ends).collect();
+    let limits = Bounds {
+        lower: both.iter().map(|(low, _)| low - 0.2).collect(),
+        upper: both.iter().map(|(_, high)| high + 0.3).collect(),
+    };
+    let mut limited = PlanFile { state_limits: StateLimits::new(&limits), ..pendulum };
+    let nodes = 0..limited.legs[0].times.len();
+    limited.legs[0].tube = Some(nodes.map(|k| vec![1.5 + 1e-2 * k as f64, 8.0]).collect());
+    let backup = Backup { state: vec![0.1, 0.0], control: vec![0.3], gains: vec![vec![-7.0, -1.5]] };
+    let with_backup = PlanFile { backup: Some(backup), ..limited.clone() };
+    let mut excited = limited.clone();
+    excited.legs[0].tube = None;
+    excited.legs[0].brake = Some(BrakeTable { ahead: 0.05, margin: 0.02 });
+    [limited, with_backup, excited]
+}
+
 #[test]
 fn a_hundred_thousand_steps_in_rust() {
     let [_, pendulum, unlimited] = plans();
     quietly(|| {
         for (number, plan) in [pendulum, unlimited].iter().enumerate() {
             steps(plan, STEPS / 2, number);
+        }
+    });
+}
+
+#[test]
+fn a_hundred_thousand_steps_within_state_limits_in_rust() {
+    within_limits_in_rust(STEPS);
+}
+
+#[test]
+#[ignore = "slow: a million steps"]
+fn a_million_steps_within_state_limits() {
+    within_limits_in_rust(10 * STEPS);
+    within_limits_in_c(10 * STEPS);
+}
+
+fn within_limits_in_rust(count: usize) {
+    quietly(|| {
+        for (number, plan) in limited_plans().iter().enumerate() {
+            steps(plan, count / 3, 10 + number);
         }
     });
 }
@@ -174,7 +243,7 @@ fn steps(plan: &PlanFile, count: usize, number: usize) {
     for run in 0..count / RUN {
         let mut rng = stream.child("steps").index(run).rng();
         let (mut faults, mut sick) = (stream.child("solver").index(run).rng(), false);
-        let fault = move |_: f64, _: Option<&Segment>| {
+        let fault = move |_: f64, _: Option<&Trajectory>| {
             sick = if faults.below(15) == 0 { !sick } else { sick };
             if sick { FAULTS[faults.below(FAULTS.len())] } else { Fault::None }
         };
@@ -194,6 +263,7 @@ fn steps(plan: &PlanFile, count: usize, number: usize) {
             } else if kind == 1 || !time.is_finite() {
                 session.line(b"{ nonsense", &mut out);
             } else {
+                rule.see(&x);
                 let x: Vec<String> =
                     x.iter().map(|x| if x.is_finite() { format!("{x:?}") } else { "null".into() }).collect();
                 session.line(format!(r#"{{"t": {time:?}, "x": [{}]}}"#, x.join(",")).as_bytes(), &mut out);
@@ -211,7 +281,19 @@ fn steps(plan: &PlanFile, count: usize, number: usize) {
     }
     let least = levels.iter().sum::<usize>() / 100;
     assert!(levels.iter().all(|count| *count > least), "{levels:?}");
-    assert!(rule.at_safe > rule.safe_steps / 4, "{} of {}", rule.at_safe, rule.safe_steps);
+    assert!(rule.backup || rule.at_safe > rule.safe_steps / 4, "{} of {}", rule.at_safe, rule.safe_steps);
+    assert!(plan.state_limits.is_none() || rule.forbidden > count / 10, "{} of {count}", rule.forbidden);
+}
+
+#[test]
+fn a_hundred_thousand_steps_within_state_limits_in_c_are_those_of_the_follower() {
+    within_limits_in_c(STEPS);
+}
+
+fn within_limits_in_c(count: usize) {
+    for (number, plan) in limited_plans().iter().enumerate() {
+        compare(plan, count / 3, 10 + number);
+    }
 }
 
 #[test]
@@ -259,6 +341,7 @@ fn compare(plan: &PlanFile, count: usize, number: usize) {
         let words: Vec<&str> = line.split(' ').collect();
         let theirs: Vec<f64> = words[..ours.len()].iter().map(|word| parse_hex(word)).collect();
         let is_safe = words[ours.len()] == "0";
+        rule.see(x);
         let status = controller.step(*time, x, &mut ours);
         let case = || format!("{} step {i}, t = {time}, x = {x:?}: {line} {status:?}", plan.system);
         rule.check(*time, &theirs, is_safe, &case);
@@ -266,8 +349,9 @@ fn compare(plan: &PlanFile, count: usize, number: usize) {
         assert_eq!(is_safe, status.level == FallbackLevel::Safe, "{}", case());
         followed += usize::from(!is_safe);
     }
-    assert!((count / 10..count * 9 / 10).contains(&followed), "{followed} of {count}");
-    assert!(rule.at_safe > rule.safe_steps / 4, "{} of {}", rule.at_safe, rule.safe_steps);
+    assert!((count / 20..count * 9 / 10).contains(&followed), "{followed} of {count}");
+    assert!(rule.backup || rule.at_safe > rule.safe_steps / 4, "{} of {}", rule.at_safe, rule.safe_steps);
+    assert!(plan.state_limits.is_none() || rule.forbidden > count / 10, "{} of {count}", rule.forbidden);
 }
 
 /// Reads t and x as hexadecimal bits, writes the control of each step and whether the plan was followed.

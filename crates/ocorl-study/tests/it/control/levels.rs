@@ -4,8 +4,9 @@ use crate::control::faults::{Fault, faulty, quietly};
 use crate::support;
 use ocorl::linalg::{Linearization, Points};
 use ocorl::random::Stream;
+use ocorl::simulate::Trajectory;
 use ocorl::system::{Benchmark, Dims, Dynamics};
-use ocorl::track::{FallbackLevel, FallbackReason, MpcSolver, Segment, SolveRequest, Solver};
+use ocorl::track::{FallbackLevel, FallbackReason, MpcSolver, SolveRequest, Solver};
 use ocorl_study::control::{Controller, Simulated, Virtual, reference};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -199,18 +200,18 @@ fn after_a_solve_with_nan_the_solver_is_as_new() {
         let solve = |solver: &mut MpcSolver,
                      time: f64,
                      state: &[f64],
-                     previous: Option<&Segment>,
-                     out: &mut Segment| {
+                     previous: Option<&Trajectory>,
+                     out: &mut Trajectory| {
             solver.solve(&table, &SolveRequest { time, state, applied: &[0.0], previous }, out)
         };
         let off = |k: usize, by: f64| -> Vec<f64> { plan.legs[0].states[k].iter().map(|x| x + by).collect() };
         let (t1, t2, t3) = (plan.legs[0].times[3], plan.legs[0].times[4], plan.legs[0].times[5]);
         let (mut good, mut bad, mut again, mut fresh) =
-            (Segment::default(), Segment::default(), Segment::default(), Segment::default());
+            (Trajectory::default(), Trajectory::default(), Trajectory::default(), Trajectory::default());
         solve(&mut solver, t1, &off(3, 0.05), None, &mut good).unwrap();
         poison.store(true, Ordering::Relaxed);
         let failed = solve(&mut solver, t2, &off(4, 0.05), Some(&good), &mut bad);
-        assert!(failed.is_err() || !bad.is_sound(b.dims().state, b.dims().control), "{name}");
+        assert!(failed.is_err() || !bad.is_sound_plan(b.dims().state), "{name}");
         poison.store(false, Ordering::Relaxed);
         solve(&mut solver, t3, &off(5, -0.05), Some(&good), &mut again).unwrap();
         solve(&mut make(&never), t3, &off(5, -0.05), Some(&good), &mut fresh).unwrap();

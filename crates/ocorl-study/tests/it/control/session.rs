@@ -1,8 +1,9 @@
 //! Lines in, lines out, in virtual time.
 
 use crate::support;
+use ocorl::system::Backup;
 use ocorl_study::control::{Controller, Session, Virtual};
-use ocorl_study::plan_file::PlanFile;
+use ocorl_study::plan_file::{PlanFile, StateLimits};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -44,6 +45,47 @@ fn a_state_is_answered_by_a_control() {
         s.summary(),
         "5 lines: 0 fresh, 0 shifted, 4 planned, 1 safe; 0 late, 0 malformed, 0 silences\n"
     );
+}
+
+#[test]
+fn a_state_outside_its_limits_is_answered_by_the_safe_control_until_the_end() {
+    let mut plan = support::plan_file("pendulum", 100);
+    plan.state_limits = Some(StateLimits { lower: vec![None, Some(-20.0)], upper: vec![None, Some(20.0)] });
+    plan.safe_control = vec![0.25];
+    let clock = Virtual::default();
+    let mut s = session(&plan, &clock);
+    assert_eq!(ask(&mut s, r#"{"t": 0.0, "x": [3.1, 0.5]}"#)["rung"], "planned");
+    let out = ask(&mut s, r#"{"t": 0.02, "x": [3.1, 1e6]}"#);
+    assert_eq!((&out["rung"], &out["why"]), (&"safe".into(), &"a state left its limits".into()));
+    assert_eq!((&out["u"][0], &out["measure"]), (&0.25.into(), &true.into()));
+    let crossed = serde_json::json!({ "what": "limit", "state": plan.states[1].name, "t": 0.02, "value": 1e6, "bound": 20.0 });
+    assert_eq!(out["crossed"], crossed);
+    // The state returns, and is lost; the plan is not followed again.
+    for line in [r#"{"t": 0.04, "x": [3.1, 0.5]}"#, r#"{"t": 0.06, "x": [null, 0.5]}"#, "nonsense"] {
+        let answer = ask(&mut s, line);
+        assert_eq!((&answer["rung"], &answer["crossed"]), (&"safe".into(), &crossed), "{line}");
+    }
+    assert!(s.summary().contains("left the limit at t = 0.02"), "{}", s.summary());
+}
+
+#[test]
+fn a_backup_controller_replaces_the_plan_outside_its_tube() {
+    let mut plan = support::plan_file("pendulum", 100);
+    plan.legs[0].tube = Some(vec![vec![0.5, 10.0]; plan.legs[0].times.len()]);
+    plan.backup = Some(Backup { state: vec![3.0, 0.0], control: vec![0.5], gains: vec![vec![-2.0, -1.0]] });
+    let clock = Virtual::default();
+    let mut s = session(&plan, &clock);
+    let x0 = plan.legs[0].initial_state[0];
+    assert_eq!(ask(&mut s, &format!(r#"{{"t": 0.0, "x": [{}, 0.0]}}"#, x0 + 0.4))["rung"], "planned");
+    // A whole turn is no deviation.
+    let turned = x0 + std::f64::consts::TAU;
+    assert_eq!(ask(&mut s, &format!(r#"{{"t": 0.0, "x": [{turned}, 0.0]}}"#))["rung"], "planned");
+    let out = ask(&mut s, &format!(r#"{{"t": 0.02, "x": [{}, 0.1]}}"#, x0 - 0.6));
+    assert_eq!(out["why"], "a state left the tube of the plan");
+    let expected = 0.5 - 2.0 * (x0 - 0.6 - 3.0) - 0.1;
+    assert!((out["u"][0].as_f64().unwrap() - expected).abs() < 1e-12, "{out}");
+    // Without a state the safe control is left.
+    assert_eq!(ask(&mut s, r#"{"t": 0.04, "x": [null, null]}"#)["u"][0], plan.safe_control[0]);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn mistakes_are_refused_with_their_place() {
         ("t,theta,omega,torque\n0.5,3.1,0.2\n", "it has 3 cells, the header 4"),
         ("t,theta,omgea,torque\n0.5,3.1,0.2,0.1\n", "the column 'omega' is missing"),
         ("t,theta,omega,torque,theta_dot\n0.5,3.1,0.2,0.1,1\n", "the column 'omega_dot' is missing"),
-        ("t,theta,theta,omega,torque\n", "there twice"),
+        ("t,theta,theta,omega,torque\n", "occurs twice"),
         (
             "# cost: cheap\nt,theta,omega,torque\n",
             "'cost' refused: 'cheap' is no number; place: m.csv, line 1",
@@ -105,7 +105,7 @@ fn what_is_written_is_read_back_to_the_bit() {
 }
 
 /// One change of a text that somebody might make by accident, or on purpose.
-fn mutated(text: &str, rng: &mut Rng) -> String {
+pub(crate) fn mutated(text: &str, rng: &mut Rng) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=rng.below(3) {
         let at = rng.below(bytes.len().max(1));

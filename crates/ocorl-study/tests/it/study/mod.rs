@@ -1,13 +1,17 @@
 //! Studies on disk: nothing told is lost, nothing damaged is hidden, and whoever comes back finds everything as it was.
 
 #![allow(
+    clippy::print_stdout,
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "helpers of tests; numbers are drawn in range"
+    reason = "helpers of tests; numbers are drawn in range; long versions say what they did"
 )]
 
-mod files;
+mod bad_data;
+mod earlier_versions;
+pub(crate) mod files;
+mod hardening;
 mod journal;
 mod rates;
 mod resuming;

@@ -29,6 +29,7 @@ episodes     = 3
 measurements = 8
 measured     = "states"
 strategy     = "equidistant"
+caution      = "off"
 plan         = { intervals = 40, random_starts = 1 }
 track.period = 0.05
 [hardware]

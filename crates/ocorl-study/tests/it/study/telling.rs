@@ -60,25 +60,27 @@ fn bad_numbers_are_refused_by_name_and_nothing_is_stored() {
 }
 
 #[test]
-fn numbers_outside_declared_limits_are_refused_with_the_limit() {
+fn states_outside_declared_limits_are_kept_and_end_the_run() {
     let (folder, mut system) = (tempfile::tempdir().unwrap(), system());
     let settings = small(&system);
     system.task.state_bounds.upper[0] = 3.0;
     let mut study = Study::create(folder.path(), &system, settings, 7, Prices::default()).unwrap();
     let plan = study.ask(&mut ()).unwrap().unwrap();
+    assert_eq!(plan.state_limits.as_ref().unwrap().upper[0], Some(3.0));
     let mut measured = measure(&plan);
+    measured.ends.clear();
     measured.rows[0].x[0] = 3.5;
-    let message = refusal(&mut study, measured.clone(), Telling::Whole);
-    assert!(
-        message.contains("'position' = 3.5 lies outside its limits [") && message.contains(", 3]"),
-        "{message}"
-    );
-    for tiny in [1e-308, 5e-324, -0.0] {
-        measured.rows[0].x[0] = tiny;
-        measured.rows[0].t += 1e-3;
-    }
-    study.tell(None, measured, "test", Telling::Whole).unwrap();
-    assert!(study.ask(&mut ()).unwrap().is_some());
+    let count = measured.rows.len();
+    let receipt = study.tell(None, measured, "test", Telling::Whole).unwrap();
+    assert_eq!(receipt.stored, count, "the data of a run that hit a limit are kept");
+    let named =
+        |text: &str| text.contains("'position' = 3.5 lies outside its limits [") && text.contains(", 3]");
+    assert!(receipt.notes.iter().any(|note| named(note) && note.contains("kept")), "{:?}", receipt.notes);
+    // The learner is told that the run ended early.
+    assert!(named(&receipt.closed.unwrap().outcome));
+    let plan = study.ask(&mut ()).unwrap().unwrap();
+    let setbacks = &plan.learner.as_ref().unwrap().memory.setbacks;
+    assert_eq!(setbacks[0].map(|set_back| set_back.failures), Some(1));
 }
 
 #[test]
