@@ -1,5 +1,5 @@
 // Test support: a folder of studies, a server for it, a browser, and a record of errors on its pages.
-// With OCORL_BIN the real program is started, otherwise the mock server of mock/.
+// OCORL_BIN names the program.
 import { spawn, execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
@@ -12,8 +12,7 @@ import { chromium } from "playwright-core";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const pictures = join(here, "../../target/browser");
-export const program = process.env.OCORL_BIN ?? null;
-export const real = program !== null;
+export const program = process.env.OCORL_BIN ?? join(here, "../../target/debug/ocorl");
 const FLAGS = [
   "--headless",
   "--no-sandbox",
@@ -37,10 +36,10 @@ export function ocorlBeside(...args) {
   return spawn(program, args, { stdio: "ignore" });
 }
 
-/** Starts a server for a new folder, and a browser; `prepare(folder)` creates the studies (with the real program only). */
+/** Starts a server for a new folder, and a browser; `prepare(folder)` creates the studies. */
 export async function begin(prepare = async () => {}) {
   const folder = await mkdtemp(join(tmpdir(), "ocorl-browser-"));
-  if (real) await prepare(folder);
+  await prepare(folder);
   const { child, address, url } = await serve(folder);
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   assert.ok(existsSync(executablePath), `no browser at ${executablePath}; set CHROMIUM`);
@@ -56,9 +55,7 @@ export async function begin(prepare = async () => {}) {
 /** Starts the server and reads the one JSON document it prints. */
 export async function serve(folder, port = 0) {
   const args = ["watch", folder, "--port", String(port), "--json"];
-  const child = real
-    ? spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] })
-    : spawn(process.execPath, [join(here, "mock/server.js"), ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
   const said = await new Promise((resolve, reject) => {
     let text = "";
     child.stdout.on("data", (chunk) => {
@@ -149,17 +146,21 @@ export async function lookAt(world, name, { query = "", ...options } = {}) {
   return page;
 }
 
-/** The canvas of a plot, scrolled into view, because plots are drawn only then. */
-export async function plot(page, exhibit, panel = 0) {
-  await page.locator(`[data-exhibit="${exhibit}"] .plot`).nth(panel).scrollIntoViewIfNeeded();
-  const canvas = page.locator(`[data-exhibit="${exhibit}"] .plot`).nth(panel).locator("canvas:not(.sample)");
-  await canvas.waitFor();
-  return canvas;
+/** The picture of a plot as text, for comparison; its cursor is left out. */
+export async function ink(page, exhibit, panel = 0) {
+  const svg = page.locator(`[data-exhibit="${exhibit}"] .pictures svg[role="img"]`).nth(panel);
+  await svg.waitFor();
+  return svg.evaluate((element) => {
+    const copy = element.cloneNode(true);
+    copy.querySelectorAll(".cursor").forEach((cursor) => cursor.remove());
+    return copy.outerHTML;
+  });
 }
 
-/** The image of a plot as text, for comparison. */
-export async function ink(page, exhibit, panel = 0) {
-  return (await plot(page, exhibit, panel)).evaluate((element) => element.toDataURL());
+/** The number of the episode that is shown. */
+export async function episodeOf(page) {
+  const text = await page.locator(".episode-caption b").textContent();
+  return Number(text.replace("Episode ", ""));
 }
 
 /** Waits until the result of `look_` satisfies `fits`. */
@@ -174,16 +175,4 @@ export async function until(look_, fits, what, limit = PATIENCE) {
     });
   } while (Date.now() - begun < limit);
   assert.fail(`${what}: still ${JSON.stringify(seen)?.slice(0, 300)} after ${limit} ms`);
-}
-
-/** Restarts the server on the same folder, because the mock server reads folders only at its start. */
-export async function again(world) {
-  world.child.removeAllListeners("exit");
-  world.child.kill("SIGINT");
-  const served = await serve(world.folder);
-  const end = async () => {
-    await world.end();
-    served.child.kill("SIGINT");
-  };
-  return { ...world, ...served, end };
 }

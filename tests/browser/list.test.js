@@ -57,7 +57,7 @@ test("two chosen studies are compared", async () => {
   assert.match(await page.locator(".tray").textContent(), /select one more/);
   await page.getByRole("checkbox", { name: "Compare runs/pendulum-b" }).check();
   await page.getByRole("link", { name: "Compare" }).click();
-  await page.waitForSelector(".exhibit canvas");
+  await page.waitForSelector(".exhibit svg");
   const cells = await page.locator("tbody tr td:first-child").allTextContents();
   assert.deepEqual(cells.sort(), ["runs/pendulum-a", "runs/pendulum-b"]);
   clean(page);

@@ -2,7 +2,7 @@
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { begin, clean, ink, look, lookAt, ocorlBeside, real, serve, until } from "./harness.js";
+import { begin, clean, look, lookAt, ocorlBeside, serve, until } from "./harness.js";
 
 let world;
 before(async () => {
@@ -21,31 +21,28 @@ test("a study that begins appears in the list, and its numbers grow", async () =
   await page.evaluate(() => {
     window.__same = true;
   });
-  const name = real ? "pendulum" : "runs/cart-pole-live";
-  const child = real
-    ? ocorlBeside("run", "pendulum", "--episodes", "4", "--out", join(world.folder, "pendulum"), "-q")
-    : null;
+  const name = "pendulum";
+  const child = ocorlBeside("run", "pendulum", "--episodes", "4", "--out", join(world.folder, "pendulum"), "-q");
   const row = page.locator(".study", { has: page.getByText(name, { exact: true }) });
   const text = async () => ((await row.count()) > 0 ? row.locator(".progress-cell").textContent() : "");
   const first = await until(text, (now) => / of \d+ episodes/.test(now), "the new study in the list", 20000);
-  if (child) assert.equal(await ended(child), 0);
-  if (real) await until(text, (now) => now.startsWith("4 of 4"), "all four episodes");
-  else await until(text, (now) => now !== first, "another episode");
+  assert.equal(await ended(child), 0);
+  await until(text, (now) => now.startsWith("4 of 4"), "all four episodes");
+  assert.ok(first);
   assert.equal(await page.evaluate(() => window.__same), true, "the page was loaded again");
   clean(page);
 });
 
 test("the page of a running study moves by itself", async () => {
   const out = join(world.folder, "long");
-  const child = real ? ocorlBeside("run", "cart-pole", "--episodes", "6", "--out", out, "-q") : null;
-  if (real)
-    await until(
+  const child = ocorlBeside("run", "cart-pole", "--episodes", "6", "--out", out, "-q");
+  await until(
       async () => (await (await fetch(`${world.address}api/studies`)).json()).items.map((item) => item.name),
       (names) => names.includes("long"),
       "the study",
       20000,
     );
-  const page = await lookAt(world, real ? "long" : "runs/cart-pole-live");
+  const page = await lookAt(world, "long");
   await page.evaluate(() => {
     window.__same = true;
   });
@@ -54,20 +51,14 @@ test("the page of a running study moves by itself", async () => {
   const caption = () => page.locator(".episode-caption").textContent();
   const before_ = await caption();
   await until(caption, (now) => now !== before_, "another episode on the page", 60000);
-  await page.waitForSelector('[data-exhibit="cost"] canvas:not(.sample)', { timeout: 60000 });
-  const picture = await ink(page, "cost");
-  await until(
-    () => ink(page, "cost"),
-    (now) => now !== picture,
-    "a longer cost curve",
-    60000,
-  );
+  const picture = () => page.locator(".strip svg.wide").evaluate((svg) => svg.querySelector(".marks").outerHTML);
+  await page.locator(".strip svg.wide").waitFor({ timeout: 60000 });
+  const first = await picture();
+  await until(picture, (now) => now !== first, "a longer strip", 60000);
   assert.equal(await page.evaluate(() => window.__same), true, "the page was loaded again");
   clean(page);
-  if (child) {
-    child.kill("SIGINT");
-    await ended(child);
-  }
+  child.kill("SIGINT");
+  await ended(child);
 });
 
 test("without the server the page says so, and finds it again", async () => {

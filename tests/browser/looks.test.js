@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { begin, clean, itemOf, look, ocorl, pictures, real } from "./harness.js";
+import { begin, clean, itemOf, look, ocorl, pictures } from "./harness.js";
 
 let world;
 before(async () => {
@@ -44,12 +44,12 @@ async function pages() {
     lab: `#/study/${await id("lab")}`,
     compare: `#/compare?ids=${await id("runs/pendulum-a")},${await id("runs/pendulum-b")}`,
     sweep: `#/sweep/${await id("sweeps/table1")}`,
-    ...(real ? {} : { gallery: `#/study/${await id("gallery")}` }),
   };
 }
 
 for (const [size, width, height] of [
-  ["desktop", 1280, 900],
+  ["desktop", 1440, 900],
+  ["tablet", 1024, 768],
   ["phone", 390, 844],
 ]) {
   for (const theme of ["light", "dark"]) {
@@ -62,7 +62,7 @@ for (const [size, width, height] of [
           last = full;
           full = await page.evaluate(() => document.documentElement.scrollHeight);
           await page.setViewportSize({ width, height: Math.min(Math.max(full, height), 8000) });
-          if (fragment.includes("episode=")) await page.waitForSelector('[data-exhibit="states"] canvas');
+          if (fragment.includes("episode=")) await page.waitForSelector('[data-exhibit="states"] svg');
           await page.waitForTimeout(700);
         }
         await page.screenshot({ path: join(pictures, `${name}-${size}-${theme}.png`) });
@@ -108,11 +108,12 @@ test("the theme follows the system, then the choice, which is kept", async () =>
 test("plots change their colours with the theme", async () => {
   const { id } = await itemOf(world, "runs/pendulum-a");
   const page = await look(world, `#/study/${id}`);
-  const canvas = page.locator('[data-exhibit="cost"] canvas:not(.sample)').first();
-  await canvas.waitFor();
-  const light = await canvas.evaluate((element) => element.toDataURL());
+  const frame = page.locator('[data-exhibit="phase"] svg[role="img"] > rect').first();
+  await frame.waitFor();
+  const color = () => frame.evaluate((element) => getComputedStyle(element).fill);
+  const light = await color();
   await page.getByRole("button", { name: "Switch to dark colours" }).click();
-  assert.notEqual(await canvas.evaluate((element) => element.toDataURL()), light);
+  assert.notEqual(await color(), light);
   clean(page);
 });
 

@@ -33,6 +33,9 @@ pub struct Figure {
     /// Whether panels are nearly as tall as wide, for many curves in each; otherwise about half as tall.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tall: bool,
+    /// Height of the panels in SVG units; `None` to follow from their width.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub height: Option<f64>,
 }
 
 impl Figure {
@@ -57,6 +60,12 @@ impl Figure {
     #[must_use]
     pub fn tall(self) -> Self {
         Self { tall: true, ..self }
+    }
+
+    /// Sets the height of the panels in SVG units.
+    #[must_use]
+    pub fn height(self, height: f64) -> Self {
+        Self { height: Some(height), ..self }
     }
 
     /// Appends a panel.
@@ -124,6 +133,9 @@ pub struct Axis {
     /// Whether only whole numbers get tick labels, whatever the data and the range.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
+    /// What the axis shows, for pages that link their plots: `t`, `x0`, `u1`, `episode`; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub shows: String,
     /// Category names for the values 0, 1, 2, …; an axis with categories is linear.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
@@ -144,6 +156,12 @@ impl Axis {
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Self { label: label.into(), ..self }
+    }
+
+    /// Names what the axis shows, for pages that link their plots.
+    #[must_use]
+    pub fn shows(self, shows: impl Into<String>) -> Self {
+        Self { shows: shows.into(), ..self }
     }
 
     /// Puts tick labels at whole numbers only: for episodes and counts.

@@ -42,7 +42,7 @@ pub(crate) fn stroke(theme: &Theme, mark: &Mark, class: &str, path: &str) -> Str
     format!("<path class=\"{class}\" {looks} d=\"{path}\"/>\n")
 }
 
-/// Mixes the share `share` of `other` into `color`. Both are written `#rrggbb`; any other notation is returned unchanged.
+/// Mixes the share `share` of `other` into `color`. Other notations than `#rrggbb` are left to the browser to mix.
 fn mixed(color: &str, other: &str, share: f64) -> String {
     let parts = |text: &str| {
         let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6 && digits.is_ascii())?;
@@ -54,6 +54,9 @@ fn mixed(color: &str, other: &str, share: f64) -> String {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two bytes")]
             let mix = |i: usize| ((1.0 - share) * f64::from(a[i]) + share * f64::from(b[i])).round() as u8;
             format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
+        }
+        _ if share > 0.0 && color.starts_with("var(") => {
+            format!("color-mix(in srgb, {color}, {other} {}%)", num(100.0 * share))
         }
         _ => color.to_owned(),
     }

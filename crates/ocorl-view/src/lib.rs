@@ -13,11 +13,12 @@
 //! | `scale` | from values to positions on an axis; ticks and their labels |
 //! | `ink`, `text` | SVG of lines and markers; SVG of text, and estimates of its width |
 //! | `shapes` | draws marks inside the axes |
+//! | `scene` | draws systems to scale: the stage on which trajectories move, strobe pictures |
 //! | `axes` | draws grid, ticks, titles and colour bar around the axes |
 //! | `plot` | draws one panel |
 //! | `legend` | draws legends |
 //! | `svg` | lays out the page: titles, panels in a grid |
-//! | `png`, `raster`, `font` | render the SVG in pixels, with an embedded font |
+//! | `png`, `pdf`, `raster`, `font` | render the SVG in pixels or on a page, with an embedded font |
 //! | [`plots`] | describes the figures of the paper and further ones, from results |
 //! | [`panels`] | describes the plots, tables and summary of one study, for the report and the live page |
 //! | [`report`] | documents of figures, tables and text, written as one HTML file |
@@ -38,12 +39,14 @@ mod ink;
 mod legend;
 mod mark;
 pub mod panels;
+mod pdf;
 mod plot;
 pub mod plots;
 mod png;
 mod raster;
 pub mod report;
 mod scale;
+mod scene;
 mod shapes;
 mod svg;
 mod text;
@@ -55,8 +58,10 @@ use std::path::Path;
 pub use figure::{Axis, Figure, Panel, Scale};
 pub use mark::{Color, Dash, Mark, Marker, Shape};
 pub use ocorl_study::files::write_atomically;
+pub use pdf::pdf;
 pub use png::{PNG_SCALE, PngError, png, png_themed, write_png};
-pub use svg::{svg, svg_themed};
+pub use scene::{Moving, Stage, views as natural_views};
+pub use svg::{WIDTH, drawn, pictures, svg, svg_themed};
 pub use theme::Theme;
 
 /// Draws `figure` as SVG into the file at `path`, atomically as [`write_atomically`] does.
@@ -67,3 +72,8 @@ pub use theme::Theme;
 pub fn write_svg(figure: &Figure, path: impl AsRef<Path>) -> io::Result<()> {
     write_atomically(path, svg(figure).as_bytes())
 }
+
+/// The code of `README.md`, compiled and run by the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,7 +2,7 @@
 
 use crate::axes::{XLabels, ticks_beside};
 use crate::csv::Row;
-use crate::figure::Panel;
+use crate::figure::{Axis, Panel};
 use crate::ink::num;
 use crate::mark::{Mark, Shape};
 use crate::scale::{Span, Ticks};
@@ -50,6 +50,16 @@ impl<'a> Plot<'a> {
             (color, ticks)
         });
         Self { panel, theme, x, y, y_ticks, color }
+    }
+
+    /// Attributes for pages that link their plots: what each axis shows, its ends, and whether it is logarithmic. Empty if unknown.
+    pub(crate) fn axes(&self) -> String {
+        let axis = |name: &str, axis: &Axis, span: &Span| {
+            let (low, high, kind) = span.ends();
+            (!axis.shows.is_empty()).then(|| format!(" data-{name}=\"{} {low} {high} {kind}\"", axis.shows))
+        };
+        let both = [axis("x", &self.panel.x, &self.x), axis("y", &self.panel.y, &self.y)];
+        both.into_iter().flatten().collect()
     }
 
     /// Draws the panel in coordinates whose origin is the upper left corner of the axes.

@@ -9,7 +9,7 @@ use crate::theme::Theme;
 use crate::write_atomically;
 use std::io;
 use std::path::Path;
-use tiny_skia::Pixmap;
+use tiny_skia::{Pixmap, Transform};
 
 /// Pixels per SVG unit in [`write_png`]: sharp on high-density screens, and about 250 dots per inch across a page.
 pub const PNG_SCALE: f64 = 2.0;
@@ -65,7 +65,8 @@ pub fn png_themed(figure: &Figure, theme: &Theme, scale: f64) -> Result<Vec<u8>,
     let [width, height] = stated.map(|side| (side * scale).round());
     let mut pixels = pixmap(width, height).ok_or(PngError::Size { scale, width, height })?;
     #[expect(clippy::cast_possible_truncation, reason = "single precision is enough for pixels")]
-    raster::draw(&drawing, scale as f32, &mut pixels).map_err(PngError::Drawing)?;
+    raster::draw(&drawing, Transform::from_scale(scale as f32, scale as f32), &mut pixels)
+        .map_err(PngError::Drawing)?;
     pixels.encode_png().map_err(|error| PngError::Packing(error.to_string()))
 }
 

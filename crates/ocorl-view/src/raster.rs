@@ -1,4 +1,4 @@
-//! Draws an SVG of ours in pixels.
+//! Draws an SVG of ours on a surface: in pixels here, on a page in `pdf`.
 //!
 //! Only what `svg` writes is understood: `svg`, `g`, `path`, `rect`, `text`, `tspan` and `title`, with the attributes that are used there.
 //! Anything else is an error, so that a new kind of mark cannot be missing in pictures unnoticed. General SVG needs a library four
@@ -23,7 +23,7 @@ struct State {
     width: f32,
     cap: LineCap,
     join: LineJoin,
-    dash: Option<StrokeDash>,
+    dash: Vec<f32>,
     /// Of one element; not inherited.
     opacity: f32,
     crisp: bool,
@@ -31,7 +31,7 @@ struct State {
     size: f32,
     font: Font,
     /// What lies outside is cut.
-    window: Option<Rc<Mask>>,
+    window: Option<Rc<Path>>,
 }
 
 #[derive(Clone, Copy)]
@@ -49,6 +49,71 @@ struct Words {
     lowered: f32,
 }
 
+/// How a path is painted.
+pub(crate) struct Look<'a> {
+    /// The colour with its opacity.
+    pub(crate) color: Color,
+    /// From the coordinates of the path to those of the surface.
+    pub(crate) place: Transform,
+    /// What lies outside is cut; in the coordinates of the surface.
+    pub(crate) window: Option<&'a Path>,
+    /// Whether edges are sharp.
+    crisp: bool,
+}
+
+/// Something that can be painted on.
+pub(crate) trait Surface {
+    /// Fills a path.
+    fn fill(&mut self, path: &Path, look: &Look<'_>);
+
+    /// Strokes a path with dashes of these lengths; solid if there are none.
+    fn stroke(&mut self, path: &Path, look: &Look<'_>, stroke: &Stroke, dash: &[f32]);
+
+    /// Fills and strokes a path as one sheet of this opacity, which lets through what is below. Surfaces without sheets paint both.
+    fn sheet(&mut self, opacity: f32, paint: &mut dyn FnMut(&mut dyn Surface, f32))
+    where
+        Self: Sized,
+    {
+        paint(self, opacity);
+    }
+}
+
+impl Surface for Pixmap {
+    fn fill(&mut self, path: &Path, look: &Look<'_>) {
+        let mask = mask(look.window, self);
+        self.fill_path(path, &look.paint(), FillRule::Winding, look.place, mask.as_ref());
+    }
+
+    fn stroke(&mut self, path: &Path, look: &Look<'_>, stroke: &Stroke, dash: &[f32]) {
+        let mask = mask(look.window, self);
+        let stroke = Stroke { dash: StrokeDash::new(dash.to_vec(), 0.0), ..stroke.clone() };
+        self.stroke_path(path, &look.paint(), &stroke, look.place, mask.as_ref());
+    }
+
+    fn sheet(&mut self, opacity: f32, paint: &mut dyn FnMut(&mut dyn Surface, f32)) {
+        let Some(mut sheet) = Pixmap::new(self.width(), self.height()) else { return };
+        paint(&mut sheet, 1.0);
+        let how = PixmapPaint { opacity, ..PixmapPaint::default() };
+        self.draw_pixmap(0, 0, sheet.as_ref(), &how, Transform::identity(), None);
+    }
+}
+
+impl Look<'_> {
+    fn paint(&self) -> Paint<'static> {
+        let mut paint = Paint { anti_alias: !self.crisp, ..Paint::default() };
+        paint.set_color(self.color);
+        paint
+    }
+}
+
+/// The pixels inside a window.
+fn mask(window: Option<&Path>, pixels: &Pixmap) -> Option<Mask> {
+    let window = window?;
+    let mut mask = Mask::new(pixels.width(), pixels.height())?;
+    mask.fill_path(window, FillRule::Winding, true, Transform::identity());
+    Some(mask)
+}
+
 /// The width and height that an SVG of ours states in its `viewBox`.
 pub(crate) fn size(svg: &str) -> Option<[f64; 2]> {
     let (_, rest) = svg.split_once("viewBox=\"0 0 ")?;
@@ -56,16 +121,16 @@ pub(crate) fn size(svg: &str) -> Option<[f64; 2]> {
     Some([width.parse().ok()?, height.parse().ok()?])
 }
 
-/// Draws `svg` onto `pixels`, `scale` of them per unit. The error names what is not understood.
-pub(crate) fn draw(svg: &str, scale: f32, pixels: &mut Pixmap) -> Result<(), String> {
+/// Draws `svg` onto a surface, placed by `place`. The error names what is not understood.
+pub(crate) fn draw<S: Surface>(svg: &str, place: Transform, pixels: &mut S) -> Result<(), String> {
     let mut stack = vec![State {
-        place: Transform::from_scale(scale, scale),
+        place,
         fill: Some(Color::BLACK),
         stroke: None,
         width: 1.0,
         cap: LineCap::Butt,
         join: LineJoin::Miter,
-        dash: None,
+        dash: Vec::new(),
         opacity: 1.0,
         crisp: false,
         anchor: Anchor::Start,
@@ -118,7 +183,8 @@ pub(crate) fn draw(svg: &str, scale: f32, pixels: &mut Pixmap) -> Result<(), Str
         if !empty && name != "title" {
             let mut state = state;
             if name == "svg" && find(&attributes, "viewBox").is_none() {
-                state.window = state.cut(number("width")?, number("height")?, pixels);
+                let window = rectangle(0.0, 0.0, number("width")?, number("height")?);
+                state.window = window.and_then(|path| path.transform(state.place)).map(Rc::new);
             }
             stack.push(state);
         }
@@ -141,7 +207,7 @@ impl State {
                 "stroke-linejoin" => inner.join = LineJoin::Round,
                 "stroke-dasharray" => {
                     let lengths: Result<Vec<f32>, String> = value.split(' ').map(number).collect();
-                    inner.dash = StrokeDash::new(lengths?, 0.0);
+                    inner.dash = lengths?;
                 }
                 "opacity" => inner.opacity = number(value)?,
                 "shape-rendering" => inner.crisp = value == "crispEdges",
@@ -158,6 +224,8 @@ impl State {
                 // Text is always painted with its stroke first.
                 "x" | "y" | "dy" | "width" | "height" | "d" | "viewBox" | "paint-order" | "class"
                 | "role" | "xmlns" | "font-family" => {}
+                // For pages that link their plots.
+                name if name.starts_with("data-") => {}
                 other => return Err(format!("the attribute '{other}'")),
             }
         }
@@ -165,57 +233,37 @@ impl State {
     }
 
     /// Fills and strokes a path, in this order.
-    fn paint(&self, path: Option<Path>, pixels: &mut Pixmap) {
+    fn paint<S: Surface>(&self, path: Option<Path>, pixels: &mut S) {
         let Some(path) = path else { return };
         if self.opacity < 1.0 && self.fill.is_some() && self.stroke.is_some() {
-            // Both together let through what is below, as one sheet.
-            let Some(mut sheet) = Pixmap::new(pixels.width(), pixels.height()) else { return };
-            let opaque = State { opacity: 1.0, ..self.clone() };
-            opaque.fill(&path, &mut sheet);
-            opaque.stroke(&path, &mut sheet);
-            let paint = PixmapPaint { opacity: self.opacity, ..PixmapPaint::default() };
-            pixels.draw_pixmap(0, 0, sheet.as_ref(), &paint, Transform::identity(), None);
+            pixels.sheet(self.opacity, &mut |sheet, opacity| {
+                let same = State { opacity, ..self.clone() };
+                same.fill(&path, sheet);
+                same.stroke(&path, sheet);
+            });
         } else {
             self.fill(&path, pixels);
             self.stroke(&path, pixels);
         }
     }
 
-    fn fill(&self, path: &Path, pixels: &mut Pixmap) {
+    fn fill(&self, path: &Path, pixels: &mut dyn Surface) {
         if let Some(color) = self.fill {
-            let paint = self.paint_of(color);
-            pixels.fill_path(path, &paint, FillRule::Winding, self.place, self.window.as_deref());
+            pixels.fill(path, &self.look(color));
         }
     }
 
-    fn stroke(&self, path: &Path, pixels: &mut Pixmap) {
+    fn stroke(&self, path: &Path, pixels: &mut dyn Surface) {
         if let Some(color) = self.stroke {
             let (line_cap, line_join) = (self.cap, self.join);
-            let stroke = Stroke {
-                width: self.width,
-                line_cap,
-                line_join,
-                dash: self.dash.clone(),
-                ..Stroke::default()
-            };
-            pixels.stroke_path(path, &self.paint_of(color), &stroke, self.place, self.window.as_deref());
+            let stroke = Stroke { width: self.width, line_cap, line_join, ..Stroke::default() };
+            pixels.stroke(path, &self.look(color), &stroke, &self.dash);
         }
     }
 
-    fn paint_of(&self, mut color: Color) -> Paint<'static> {
+    fn look(&self, mut color: Color) -> Look<'_> {
         color.apply_opacity(self.opacity);
-        let mut paint = Paint { anti_alias: !self.crisp, ..Paint::default() };
-        paint.set_color(color);
-        paint
-    }
-
-    /// The window of a picture in the picture.
-    fn cut(&self, width: f32, height: f32, pixels: &Pixmap) -> Option<Rc<Mask>> {
-        let mut mask = Mask::new(pixels.width(), pixels.height())?;
-        if let Some(path) = rectangle(0.0, 0.0, width, height) {
-            mask.fill_path(&path, FillRule::Winding, true, self.place);
-        }
-        Some(Rc::new(mask))
+        Look { color, place: self.place, window: self.window.as_deref(), crisp: self.crisp }
     }
 }
 
@@ -235,7 +283,7 @@ impl Words {
     }
 
     /// Draws the line where its anchor says, edge first: letters stand on the edges of others.
-    fn draw(&mut self, state: &State, pixels: &mut Pixmap) {
+    fn draw(&mut self, state: &State, pixels: &mut dyn Surface) {
         let begin = match state.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => -0.5 * self.length,
@@ -377,7 +425,7 @@ mod tests {
             "<svg viewBox=\"0 0 40 40\"><rect width=\"40\" height=\"40\" fill=\"#ffffff\"/>{body}</svg>"
         );
         let mut pixels = Pixmap::new(40, 40).unwrap();
-        draw(&svg, 1.0, &mut pixels).map(|()| pixels)
+        draw(&svg, Transform::identity(), &mut pixels).map(|()| pixels)
     }
 
     fn at(pixels: &Pixmap, x: u32, y: u32) -> [u8; 3] {

@@ -77,6 +77,14 @@ impl Span {
         Self { log, whole: axis.whole || whole && high - low >= 1.0, low, high, reversed: false }
     }
 
+    /// Both ends in the units of the axis as it is drawn (exponents on a logarithmic one), and its kind, as [`Plot::axes`] writes them.
+    ///
+    /// [`Plot::axes`]: crate::plot::Plot::axes
+    pub(crate) fn ends(&self) -> (f64, f64, &'static str) {
+        let (low, high) = if self.reversed { (self.high, self.low) } else { (self.low, self.high) };
+        (low, high, if self.log { "log" } else { "linear" })
+    }
+
     /// The same range, drawn from its high end to its low end.
     pub(crate) fn reversed(self) -> Self {
         Self { reversed: !self.reversed, ..self }

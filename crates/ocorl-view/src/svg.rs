@@ -8,14 +8,15 @@
 //! `viewBox`. Text widths are estimated, with a margin for the wider of the common fonts.
 
 use crate::axes::XLabels;
-use crate::figure::Figure;
+use crate::figure::{Figure, Panel};
 use crate::ink::{group, num};
 use crate::legend::{Entry, entries, legend};
 use crate::plot::{Frame, Plot};
 use crate::text::{FONTS, TEXT, escape, fit, text};
 use crate::theme::Theme;
 
-const WIDTH: f64 = 900.0;
+/// Width of a figure in SVG units, if no other is asked for.
+pub const WIDTH: f64 = 900.0;
 const MARGIN: f64 = 18.0;
 /// Horizontal gap between panels, in SVG units.
 const GAP: f64 = 22.0;
@@ -37,8 +38,22 @@ pub fn svg_themed(figure: &Figure, theme: &Theme) -> String {
     drawn(figure, theme, WIDTH, &figure.title)
 }
 
-/// Draws the figure about `width` wide; `name` is its accessible name for screen readers.
-pub(crate) fn drawn(figure: &Figure, theme: &Theme, width: f64, name: &str) -> String {
+/// Every panel as a picture of its own, so that narrow screens show them below each other at a legible size; and the number of columns
+/// that fit beside each other on a wide one.
+pub fn pictures(figure: &Figure, theme: &Theme) -> (usize, Vec<String>) {
+    let columns = figure.columns.clamp(1, figure.panels.len().max(1)).min(3);
+    // Width in the units of the picture's text at which the text has its nominal size.
+    let width = [760.0, 470.0, 360.0][columns - 1];
+    let picture = |panel: &Panel| {
+        let alone = Figure { height: figure.height, ..Figure::new("").panel(panel.clone()) };
+        let names = [&figure.title, &panel.title].into_iter().filter(|name| !name.is_empty());
+        drawn(&alone, theme, width, &names.map(String::as_str).collect::<Vec<_>>().join(": "))
+    };
+    (columns, figure.panels.iter().map(picture).collect())
+}
+
+/// Draws the figure about `width` units wide; `name` is its accessible name for screen readers.
+pub fn drawn(figure: &Figure, theme: &Theme, width: f64, name: &str) -> String {
     let page = Page::new(figure, theme, width);
     let room = page.width - 2.0 * MARGIN;
     let (mut body, mut top) = (String::new(), MARGIN);
@@ -91,7 +106,7 @@ impl<'a> Page<'a> {
         let cell = |width: f64| (width - 2.0 * MARGIN + GAP) / columns as f64 - GAP;
         let tallest = if figure.panels.len() > 1 { 240.0 } else { 380.0 };
         let share = if figure.tall { 0.8 } else { 0.5 };
-        let height = (share * cell(wanted)).clamp(140.0, tallest);
+        let height = figure.height.unwrap_or_else(|| (share * cell(wanted)).clamp(140.0, tallest));
         let plots: Vec<_> = figure.panels.iter().map(|panel| Plot::new(panel, theme, height)).collect();
         let gutter = plots.iter().map(Plot::gutter).fold(0.0, f64::max);
         let right = plots.iter().map(Plot::bar_room).fold(OVERHANG, f64::max);
@@ -133,7 +148,15 @@ impl<'a> Page<'a> {
                 group("legend", 0.0, -height - 5.0, legend),
                 plot.draw(&self.frame, &x_labels[index]),
             ];
-            group("panel", MARGIN + self.frame.gutter + index as f64 * stride, top + above, &content.concat())
+            let (x, size) = (MARGIN + self.frame.gutter + index as f64 * stride, &self.frame);
+            let drawn = group("panel", x, top + above, &content.concat());
+            match plot.axes() {
+                axes if axes.is_empty() => drawn,
+                axes => {
+                    let about = format!("{axes} data-size=\"{} {}\">", num(size.width), num(size.height));
+                    drawn.replacen('>', &about, 1)
+                }
+            }
         };
         ((0..row.len()).map(draw).collect(), above + self.frame.height + below)
     }

@@ -38,6 +38,24 @@ impl Theme {
         series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222"],
     };
 
+    /// The theme for pages that set the colours themselves, as the variables of [`Theme::variables`].
+    pub const PAGE: Self = Self {
+        background: "var(--plot-background)",
+        ink: "var(--plot-ink)",
+        quiet: "var(--plot-quiet)",
+        muted: "var(--plot-muted)",
+        grid: "var(--plot-grid)",
+        series: [
+            "var(--series-0)",
+            "var(--series-1)",
+            "var(--series-2)",
+            "var(--series-3)",
+            "var(--series-4)",
+            "var(--series-5)",
+            "var(--series-6)",
+        ],
+    };
+
     /// The theme for dark pages: the same hues in the same order, lighter; the last series is white instead of black.
     pub const DARK: Self = Self {
         background: "#16191c",
@@ -47,6 +65,23 @@ impl Theme {
         grid: "#2c3136",
         series: ["#3d9be0", "#f0762b", "#2dbd92", "#dd90bb", "#f2b134", "#8fd0f5", "#eceef0"],
     };
+}
+
+impl Theme {
+    /// The colours as CSS variables, for pages with figures in [`Theme::PAGE`].
+    pub fn variables(&self) -> String {
+        let roles = Self::PAGE.roles().into_iter().zip(self.roles());
+        let name = |variable: &str| variable.trim_start_matches("var(").trim_end_matches(')').to_owned();
+        let set = |(variable, color): (&str, &str)| format!("{}:{color};", name(variable));
+        roles.map(set).collect::<Vec<_>>().concat()
+    }
+
+    fn roles(&self) -> Vec<&'static str> {
+        [self.background, self.ink, self.quiet, self.muted, self.grid]
+            .into_iter()
+            .chain(self.series)
+            .collect()
+    }
 }
 
 impl Default for Theme {

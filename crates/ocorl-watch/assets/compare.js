@@ -2,13 +2,13 @@
 import * as address from "./address.js";
 import { get } from "./api.js";
 import { chip, el } from "./dom.js";
-import { ExhibitGrid } from "./exhibits.js";
+import { Plots } from "./plots.js";
 import { number } from "./format.js";
 import { Links } from "./links.js";
 
 export async function openCompare(main, page) {
   const ids = page.params.get("ids") ?? "";
-  const grid = new ExhibitGrid({ links: new Links(), signal: page.signal });
+  const grid = new Plots({ links: new Links(), signal: page.signal });
   const body = el("tbody", {});
   page.trail([{ text: "Studies", href: "#/" }, { text: "Compare" }]);
   const load = async () => {

@@ -1,117 +1,86 @@
-// The view of one episode, selected by a slider: plots, animation, measurements. Follows the newest episode until one is selected.
+// One episode: the stage, the state space, why it measured there; details in tabs. Episodes are loaded once and kept, so that the strip
+// can be scrubbed.
 import * as address from "./address.js";
 import { get } from "./api.js";
-import { button, el, fill, icon, toast } from "./dom.js";
-import { ExhibitGrid } from "./exhibits.js";
-import { number } from "./format.js";
-import { emptyStates, pathMarks } from "./live.js";
-import { Player, stateAt } from "./motion.js";
+import { el, fill, toast } from "./dom.js";
+import { Plots, StageView, Strip } from "./plots.js";
 import { DataTable } from "./table.js";
 
-const STEP = 900;
-const PAUSE = 40;
-const ORDER = ["phase", "states", "uncertainty", "calibration", "slices", "controller"];
-
-/** Order of the plots: phase portrait beside the animation, then the trajectories, then the model. */
-function inOrder(exhibits) {
-  const place = ({ id }) => (ORDER.includes(id) ? ORDER.indexOf(id) : ORDER.length);
-  return exhibits.toSorted((a, b) => place(a) - place(b));
-}
+/** Plots of the first screen; all others are in tabs. */
+const FIRST = ["phase", "uncertainty"];
+const TABS = [
+  ["states", "Over time"],
+  ["slices", "Model"],
+  ["calibration", "Calibration"],
+  ["controller", "Controller"],
+  ["data", "Data"],
+  ["study", "Whole study"],
+  ["settings", "Settings, notes"],
+];
+/** Largest number of episodes that are kept. */
+const MOST = 64;
 
 export class EpisodeView {
-  constructor({ path, links, page }) {
-    Object.assign(this, { path, links, page, cache: new Map(), live: null, playing: null });
+  constructor({ path, links, page, details }) {
+    Object.assign(this, { path, links, page, details, cache: new Map(), live: null });
     const asked = address.param("episode");
     this.wanted = asked !== null && /^\d+$/.test(asked) ? Number(asked) : null;
-    this.slider = el("input", {
-      type: "range",
-      min: 0,
-      step: 1,
-      id: "episode",
-      "aria-label": "Episode",
-      oninput: () => this.choose(Number(this.slider.value)),
-    });
-    this.caption = el("output", { class: "episode-caption", for: "episode" });
-    this.play = button("", {
-      picture: "play",
-      label: "Play all episodes",
-      kind: "square",
-      onclick: () => this.togglePlay(),
-    });
-    this.follow = button("Newest", {
-      kind: "toggle",
-      "aria-pressed": "true",
-      label: "Follow the newest episode",
-      onclick: () => this.choose(null),
-    });
-    this.player = new Player(links, page.signal);
-    this.grid = new ExhibitGrid(
-      {
-        links,
-        signal: page.signal,
-        source: `${path}/figure`,
-        onPick: (panel, x, y) => this.pick(panel, x, y),
-        onEpisode: (episode) => this.choose(episode),
-        tracker: (panel, time) => this.trackedAt(panel, time),
-      },
-      [this.player.element],
-    );
+    this.strip = new Strip((episode) => this.choose(episode));
+    this.stage = new StageView(links, page.signal);
+    const options = { links, signal: page.signal, source: `${path}/figure` };
+    this.first = new Plots({ ...options, choose: ["phase"] });
+    this.rest = new Plots(options);
+    this.study = new Plots(options);
     this.table = new DataTable({
       name: "measurements",
       caption: "Measurements",
-      note: "residual [σ]: distance of a measurement from the prediction, in standard deviations of model and noise",
+      note: "residual [σ]: distance from the prediction made without the measurement, in standard deviations of model and noise; ‖σ‖: uncertainty there before and after learning from the episode",
     });
-    const step = (by, name, label) =>
-      button("", {
-        picture: name,
-        label,
-        kind: "square",
-        onclick: () => this.choose(Math.max(0, Math.min(this.last, this.number + by))),
-      });
-    this.bar = el(
-      "div",
-      { class: "episode-bar", role: "group", "aria-label": "Choose the episode" },
-      step(-1, "previous", "Previous episode"),
-      this.play,
-      step(1, "next", "Next episode"),
-      el("div", { class: "slider-box" }, this.caption, this.slider),
-      this.follow,
-    );
-    this.problem = el("p", { class: "about", hidden: true });
+    this.caption = el("output", { class: "episode-caption" });
+    this.problem = el("p", { class: "notice-line", hidden: true, role: "status" });
+    this.tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Details" });
+    this.tab = address.param("tab") ?? "states";
+    this.panel = el("div", { class: "tab-panel", role: "tabpanel", id: "tab-panel" });
     this.element = el(
       "section",
       { class: "episode", "aria-label": "One episode" },
-      el("h2", { class: "section" }, "Episode by episode"),
-      this.bar,
+      el("div", { class: "card strip-card" }, this.caption, this.strip.element),
       this.problem,
-      this.grid.element,
-      this.table.element,
+      el("div", { class: "first" }, this.stage.element, this.first.element),
+      this.tabs,
+      this.panel,
     );
+    links.on("episode", (episode) => this.choose(episode), page.signal);
+    let noted = null;
     links.on(
-      "episode",
-      (episode) => {
-        this.choose(episode);
-        this.element.scrollIntoView({ behavior: "smooth" });
+      "pin",
+      (time) => {
+        clearTimeout(noted);
+        noted = setTimeout(() => !page.signal.aborted && address.note({ t: time === null ? null : Number(time.toPrecision(5)) }), 400);
       },
       page.signal,
     );
-    page.signal.addEventListener("abort", () => clearInterval(this.playing));
+    const time = Number(address.param("t") ?? NaN);
+    if (Number.isFinite(time)) links.pin(time);
   }
 
-  /** Updates the view after each change of the study. */
-  async show(summary, live) {
+  /** Updates the view after a change of the study. */
+  async show({ summary, strip, exhibits }, live) {
+    const changed = this.summary?.updated !== summary.updated;
     Object.assign(this, { summary, live });
     const numbers = summary.rows.map((row) => row.episode);
     this.last = Math.max(0, ...numbers, summary.pending ?? 0, live?.episode ?? 0);
-    this.element.hidden = numbers.length === 0 && summary.pending === null && !live;
-    this.slider.max = String(this.last);
-    this.slider.disabled = this.last === 0;
+    this.element.hidden = numbers.length === 0 && !live;
+    // What is over does not change, except the last episodes, whose models are completed later.
+    if (changed) for (const episode of this.cache.keys()) if (episode >= this.last - 2) this.cache.delete(episode);
+    this.strip.update(strip, this.last);
+    this.study.update(exhibits);
     if (!this.element.hidden) await this.load();
   }
 
   /** The newest episode with content: the running one, else the last recorded one. */
   newest() {
-    if (this.live) return this.live.episode;
+    if (this.live) return Math.min(this.live.episode, this.last);
     const stored = this.summary.rows.filter((row) => row.measured > 0 || row.cost !== null);
     return stored.at(-1)?.episode ?? this.last;
   }
@@ -120,139 +89,141 @@ export class EpisodeView {
     return Math.min(this.wanted ?? this.newest(), this.last);
   }
 
-  /** Selects an episode; `null` follows the newest. */
   choose(episode) {
-    if (episode !== null && (episode < 0 || episode > this.last)) return;
+    if (episode < 0 || episode > this.last) return;
     this.wanted = episode;
     address.note({ episode });
-    this.showBar(this.number);
-    // A dragged slider passes many episodes; only the one where it rests is loaded.
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(
-      () => this.load().catch((error) => error.name !== "AbortError" && toast(error.message)),
-      PAUSE,
-    );
+    this.showCaption();
+    this.load().catch((error) => error.name !== "AbortError" && toast(error.message));
   }
 
   async load() {
     const episode = this.number;
-    this.showBar(episode);
-    this.asking?.abort();
-    this.asking = new AbortController();
-    this.grid.element.setAttribute("aria-busy", "true");
-    const view = await this.fetch(episode, AbortSignal.any([this.asking.signal, this.page.signal]));
+    this.showCaption();
+    this.element.setAttribute("aria-busy", "true");
+    const view = await this.fetch(episode);
+    // Meanwhile another episode may have been chosen.
     if (episode !== this.number) return;
-    this.grid.element.removeAttribute("aria-busy");
-    this.view = view;
-    this.problem.hidden = view !== null;
-    this.problem.textContent = view
-      ? ""
-      : this.isLive()
-        ? `Episode ${episode} is running; nothing is stored yet.`
-        : `Nothing is stored of episode ${episode} yet.`;
-    this.render(episode, view);
+    this.element.removeAttribute("aria-busy");
+    this.draw(view);
+    this.preload();
   }
 
-  async fetch(episode, signal) {
-    const row = this.summary.rows.find((candidate) => candidate.episode === episode);
-    if (!row) return null;
-    const state = JSON.stringify(row);
+  /** The view of an episode, from memory if it is there. */
+  fetch(episode) {
     const known = this.cache.get(episode);
-    if (known?.state === state) return known.view;
-    try {
-      const view = await get(`${this.path}/episode/${episode}`, signal);
-      this.cache.set(episode, { state, view });
-      return view;
-    } catch (error) {
+    if (known) return known;
+    const asked = get(`${this.path}/episode/${episode}`, this.page.signal).catch((error) => {
+      this.cache.delete(episode);
       if (error.status === 404) return null;
       throw error;
-    }
+    });
+    this.cache.set(episode, asked);
+    if (this.cache.size > MOST) this.cache.delete(this.cache.keys().next().value);
+    return asked;
   }
 
-  render(episode, view) {
-    const exhibits = view?.exhibits ?? (this.isLive() ? [emptyStates(this.summary)] : []);
-    this.motion = this.isLive() && this.live.path ? this.live.path : (view?.motion ?? null);
-    this.player.show(this.summary, this.motion, this.isLive());
-    this.grid.update(inOrder(exhibits), { query: { episode } });
-    this.grid.over((panel) => this.nowMarks(panel));
-    this.table.show(view?.measurements ?? { columns: [], rows: [] }, `measurements-episode-${episode}.csv`);
-  }
-
-  showBar(episode) {
-    this.slider.value = String(episode);
-    const row = this.summary.rows.find((candidate) => candidate.episode === episode);
-    const details = [
-      row?.cost === null || row?.cost === undefined ? null : `cost ${number(row.cost)}`,
-      row ? `${row.measured}/${row.asked} measured` : null,
-      this.isLive() ? "running" : row && row.status !== "complete" ? row.status : null,
-    ];
-    fill(
-      this.caption,
-      el("b", {}, `Episode ${episode}`),
-      el("span", { class: "quiet" }, ` of ${this.last}`),
-      ` ${details
-        .filter(Boolean)
-        .map((detail) => `· ${detail}`)
-        .join(" ")}`,
+  /** Loads the other episodes, nearest first, one after the other. */
+  async preload() {
+    if (this.loading) return;
+    this.loading = true;
+    const order = Array.from({ length: this.last + 1 }, (_, i) => i).sort(
+      (a, b) => Math.abs(a - this.number) - Math.abs(b - this.number),
     );
-    this.slider.setAttribute("aria-valuetext", `episode ${episode}`);
-    this.follow.setAttribute("aria-pressed", String(this.wanted === null));
-  }
-
-  togglePlay() {
-    const stop = () => {
-      clearInterval(this.playing);
-      this.playing = null;
-      this.play.replaceChildren(icon("play"));
-    };
-    if (this.playing) {
-      stop();
-      return;
+    try {
+      for (const episode of order.slice(0, MOST - 4)) if (!this.page.signal.aborted) await this.fetch(episode);
+    } catch {
+      // The episode is requested again when it is chosen.
     }
-    this.play.replaceChildren(icon("pause"));
-    if (this.number >= this.last) this.choose(0);
-    this.playing = setInterval(() => (this.number >= this.last ? stop() : this.choose(this.number + 1)), STEP);
+    this.loading = false;
   }
 
-  // The running episode
-
-  isLive() {
-    return this.live !== null && this.live.episode === this.number;
+  draw(view) {
+    this.view = view;
+    this.problem.hidden = !view?.missing;
+    this.problem.textContent = view?.missing ? `${view.missing}. Complete it with: ocorl report STUDY` : "";
+    this.stage.update(view?.stage ?? null, this.summary);
+    const exhibits = view?.exhibits ?? [];
+    const options = { query: `?episode=${this.number}`, motion: view?.motion ?? null };
+    const pick = (ids) => ids.map((id) => exhibits.find((one) => one.id === id)).filter(Boolean);
+    this.first.update(pick(FIRST), options);
+    this.first.element.parentElement.classList.toggle("without-stage", !view?.stage);
+    this.rest.options = { ...this.rest.options, ...options };
+    this.table.show(view?.measurements ?? { columns: [], rows: [] }, `episode-${this.number}.csv`);
+    this.showTabs();
+    this.running(this.live);
   }
 
-  showLive(live) {
-    const other = live?.episode !== this.live?.episode;
+  showTabs() {
+    const exhibits = this.view?.exhibits ?? [];
+    const there = TABS.filter(([id]) => ["data", "study", "settings"].includes(id) || exhibits.some((one) => one.id === id));
+    if (!there.some(([id]) => id === this.tab)) this.tab = there[0][0];
+    const focused = this.tabs.contains(document.activeElement);
+    fill(
+      this.tabs,
+      there.map(([id, name], i) =>
+        el(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            class: "tab",
+            "aria-selected": String(id === this.tab),
+            "aria-controls": "tab-panel",
+            tabindex: id === this.tab ? 0 : -1,
+            onclick: () => this.open(id),
+            onkeydown: (event) => {
+              const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+              if (step) this.open(there[(i + step + there.length) % there.length][0], true);
+            },
+          },
+          name,
+        ),
+      ),
+    );
+    if (focused) this.tabs.querySelector("[aria-selected=true]").focus();
+    const content = { data: this.table.element, study: this.study.element, settings: this.details.element }[this.tab];
+    if (!content)
+      this.rest.update(
+        exhibits.filter((one) => one.id === this.tab),
+        { query: `?episode=${this.number}`, motion: this.view?.motion ?? null },
+      );
+    const wanted = content ?? this.rest.element;
+    if (this.panel.firstChild !== wanted) fill(this.panel, wanted);
+  }
+
+  open(id, focus = false) {
+    this.tab = id;
+    address.note({ tab: id === "states" ? null : id });
+    this.showTabs();
+    if (focus) this.tabs.querySelector("[aria-selected=true]").focus();
+  }
+
+  /** Draws the running episode over the plots. */
+  running(live) {
     this.live = live;
-    if (!this.summary) return;
-    if (other) {
-      this.show(this.summary, live).catch(() => {});
-      return;
-    }
-    if (!this.isLive() || !live.path) return;
-    this.motion = live.path;
-    this.grid.over((panel) => this.nowMarks(panel));
-    this.player.show(this.summary, this.motion, true);
+    const path = live && live.episode === this.number ? live.path : null;
+    for (const plots of [this.first, this.rest]) plots.running(path);
   }
 
-  nowMarks(panel) {
-    return this.isLive() ? pathMarks(this.live.path, panel, this.summary) : [];
+  showCaption() {
+    const episode = this.number;
+    const row = this.summary.rows.find((one) => one.episode === episode);
+    const about = { estimated: "≈ " }[row?.cost_from] ?? "";
+    const parts = [
+      episode === 0 ? "exploratory" : null,
+      row && row.cost !== null ? `cost ${about}${row.cost.toPrecision(5)}` : row?.status,
+      row?.percent !== null && row?.percent !== undefined ? percentAbove(row.percent) : null,
+      row ? `${row.measured} measurements` : null,
+      row?.status === "failed" ? `aborted: ${row.outcome}` : null,
+    ];
+    fill(this.caption, el("b", {}, `Episode ${episode}`), ` of ${this.last} · ${parts.filter(Boolean).join(" · ")}`);
+    this.strip.show(episode);
   }
+}
 
-  trackedAt(panel, time) {
-    if (!this.motion || panel.x.label === "time") return null;
-    const index = (name) => this.summary.states.findIndex((state) => state.name === name);
-    const [i, j] = [index(panel.x.label), index(panel.y.label)];
-    const state = i < 0 || j < 0 ? null : stateAt(this.motion, time)?.x;
-    return state ? [state[i], state[j]] : null;
-  }
-
-  /** Highlights the table row of a clicked marker. */
-  pick(panel, x, y) {
-    const { columns, rows } = this.view?.measurements ?? { columns: [], rows: [] };
-    const [i, j] = [columns.indexOf(panel.x.label === "time" ? "t" : panel.x.label), columns.indexOf(panel.y.label)];
-    if (i < 0 || rows.length === 0) return;
-    const away = (row) => Math.abs(row[i] - x) + (j >= 0 && panel.x.label !== "time" ? Math.abs(row[j] - y) : 0);
-    const best = rows.reduce((found, row, index) => (away(row) < away(rows[found]) ? index : found), 0);
-    this.table.mark(best);
-  }
+function percentAbove(percent) {
+  if (percent >= 200) return `${Number((percent / 100 + 1).toPrecision(2))} × optimum`;
+  const size = Number(Math.abs(percent).toPrecision(2));
+  return `${size} % ${percent < 0 ? "below the best known" : "above the optimum"}`;
 }

@@ -3,7 +3,7 @@
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 /** A power of ten: "10⁻³". */
-export function powerOfTen(power) {
+function powerOfTen(power) {
   const digits = [...String(Math.abs(power))].map((digit) => RAISED[digit]).join("");
   return `10${power < 0 ? "⁻" : ""}${digits}`;
 }
@@ -73,10 +73,4 @@ export function moment(iso) {
 /** A count with its noun: "1 episode", "5 episodes". */
 export function count(amount, word) {
   return `${amount} ${word}${amount === 1 ? "" : "s"}`;
-}
-
-/** Title of an axis: "label [unit]", or only the part that is set. */
-export function axisText(axis) {
-  if (!axis.unit) return axis.label ?? "";
-  return axis.label ? `${axis.label} [${axis.unit}]` : `[${axis.unit}]`;
 }

@@ -1,28 +1,28 @@
-// State shared by the plots of a page: time and episode under the cursor, selected time, time window.
+// State shared by the plots of a page: the time or episode under the cursor, and the selected time.
 
-/** An event hub; plots subscribe by the label of their x axis ("time", "episode"). */
 export class Links extends EventTarget {
   constructor() {
     super();
     this.pinned = null;
-    this.window = null;
+    this.shown = null;
   }
 
-  /** Announces the value of an axis under the cursor; `null` when the cursor leaves. */
-  hover(axis, value, from) {
-    this.tell("hover", { axis, value, from });
+  /** The value of an axis (t, episode) under the cursor; `null` when the cursor leaves: then the selected time is shown. */
+  hover(axis, value) {
+    if (axis !== null && axis !== "t" && axis !== "episode") return;
+    this.show(axis === null ? (this.pinned === null ? null : { axis: "t", value: this.pinned }) : { axis, value });
   }
 
-  /** Selects a time in the animation and in the time plots. */
-  pin(time, from) {
+  /** Selects a time. */
+  pin(time) {
     this.pinned = time;
-    this.tell("pin", { time, from });
+    this.show(time === null ? null : { axis: "t", value: time });
+    this.tell("pin", time);
   }
 
-  /** Sets the time window of all time plots; `null` shows everything. */
-  zoomTime(range) {
-    this.window = range;
-    this.tell("window", { range });
+  show(at) {
+    this.shown = at;
+    this.tell("shown", at);
   }
 
   on(kind, listener, signal) {

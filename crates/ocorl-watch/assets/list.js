@@ -4,8 +4,18 @@ import { ageLabel } from "./age.js";
 import { get, mayWrite } from "./api.js";
 import { button, chip, el, fill, icon } from "./dom.js";
 import { count, number } from "./format.js";
+import { picture } from "./plots.js";
 
 const MOST = 20;
+const last = (value) => value ?? Infinity;
+/** Orders of the list; the server's is newest first. */
+const ORDERS = {
+  newest: null,
+  name: (a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }),
+  "cost above optimum": (a, b) => last(a.percent) - last(b.percent),
+  system: (a, b) => (a.system ?? "").localeCompare(b.system ?? "") || last(a.percent) - last(b.percent),
+  state: (a, b) => a.status.localeCompare(b.status),
+};
 
 export async function openList(main, page) {
   const list = new List(main, page);
@@ -28,6 +38,12 @@ class List {
       value: address.param("filter") ?? "",
       oninput: () => this.filtered(),
     });
+    this.sort = el(
+      "select",
+      { class: "select", "aria-label": "Sort by", onchange: () => this.sorted() },
+      Object.keys(ORDERS).map((name) => el("option", { value: name }, `by ${name}`)),
+    );
+    this.sort.value = Object.hasOwn(ORDERS, address.param("sort") ?? "") ? address.param("sort") : "newest";
     this.lead = el("p", { class: "lead" });
     this.tallies = el("div", { class: "tallies" });
     this.rowsHost = el("ul", { class: "studies" });
@@ -38,6 +54,7 @@ class List {
         "div",
         { class: "page-head" },
         el("div", { class: "grow" }, el("h1", {}, "Studies"), this.lead),
+        this.sort,
         el("label", { class: "filter-box" }, icon("search"), this.filter),
       ),
       this.tallies,
@@ -62,6 +79,11 @@ class List {
     }, 300);
   }
 
+  sorted() {
+    address.note({ sort: this.sort.value === "newest" ? null : this.sort.value });
+    this.show();
+  }
+
   filtered() {
     address.note({ filter: this.filter.value.trim() });
     this.show();
@@ -74,6 +96,8 @@ class List {
       return terms.every((term) => text.includes(term));
     };
     const shown = this.items.filter(fits);
+    const order = ORDERS[this.sort.value];
+    if (order) shown.sort(order);
     this.rowsHost.replaceChildren(...shown.map((item) => this.row(item)));
     this.rowsHost.hidden = shown.length === 0;
     this.showTallies();
@@ -175,8 +199,18 @@ class List {
         damaged
           ? null
           : [
-              el("span", { class: "figure" }, number(item.last_cost)),
-              el("span", { class: "sub" }, item.best_cost === null ? "no cost yet" : `lowest ${number(item.best_cost)}`),
+              sparkline(item.costs),
+              el(
+                "span",
+                { class: "cost-words" },
+                el("span", { class: `figure ${tone(item)}` }, result(item)),
+                el(
+                  "span",
+                  { class: "sub" },
+                  item.last_cost === null ? "no cost yet" : `cost ${number(item.last_cost)}`,
+                  item.aborted > 0 ? ` · ${item.aborted} aborted` : "",
+                ),
+              ),
             ],
       ),
       el("div", { class: "chip-cell" }, chip(item.status)),
@@ -224,6 +258,35 @@ class List {
     });
     this.showTray();
   }
+}
+
+/** How good the last episode is: as the study's page judges it. */
+function tone({ percent }) {
+  if (percent === null || percent === undefined) return "";
+  return percent <= 2 ? "good" : percent <= 50 ? "fair" : "bad";
+}
+
+function result({ percent, last_cost: cost }) {
+  if (percent === null || percent === undefined) return cost === null ? "" : "optimum unknown";
+  if (percent >= 200) return `${number(percent / 100 + 1, 2)} × optimum`;
+  return `${percent < 0 ? "−" : "+"}${number(Math.abs(percent), 2)} %`;
+}
+
+/** The costs of the latest episodes on a logarithmic scale. */
+function sparkline(costs) {
+  const there = (costs ?? []).map((cost, i) => [i, cost]).filter(([, cost]) => cost > 0);
+  const [width, height] = [90, 26];
+  if (there.length < 2) return el("span", { class: "sparkline" });
+  const logs = there.map(([, cost]) => Math.log(cost));
+  const [low, high] = [Math.min(...logs), Math.max(...logs)];
+  const points = there.map(([i], k) => {
+    const y = high > low ? (logs[k] - low) / (high - low) : 0.5;
+    return `${((i / (costs.length - 1)) * width).toFixed(1)} ${((1 - y) * (height - 6) + 3).toFixed(1)}`;
+  });
+  const svg = picture(
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" aria-hidden="true"><path d="M${points.join("L")}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>`,
+  );
+  return el("span", { class: "sparkline" }, svg);
 }
 
 function sweepRow(item) {

@@ -37,38 +37,3 @@ export class LiveBar {
       : `for ${duration(live.since)}`;
   }
 }
-
-/** The trajectory as marks for a panel: over time for a state or control, as a curve in a phase portrait. */
-export function pathMarks(path, panel, { states, controls }) {
-  if (!path || path.t.length === 0) return [];
-  const state = (name) => states.findIndex((entry) => entry.name === name);
-  const looks = { label: "now", color: { series: 0 }, dash: "solid" };
-  const at = (rows, index) => rows.map((row) => row[index] ?? null);
-  if (panel.x.label !== "time") {
-    const [i, j] = [state(panel.x.label), state(panel.y.label)];
-    return i < 0 || j < 0 ? [] : [{ kind: "line", x: at(path.x, i), y: at(path.x, j), ...looks }];
-  }
-  const name = [panel.y.label, panel.title].find((candidate) =>
-    [...states, ...controls].some((entry) => entry.name === candidate),
-  );
-  if (state(name) >= 0) return [{ kind: "line", x: path.t, y: at(path.x, state(name)), ...looks }];
-  const control = controls.findIndex((entry) => entry.name === name);
-  return control < 0 ? [] : [{ kind: "step", x: path.t, y: at(path.u, control), ...looks }];
-}
-
-/** A figure of empty panels for a running episode without stored data. */
-export function emptyStates({ states, controls, time_unit: unit, horizon }) {
-  const axis = (label, of) => ({ label, unit: of, scale: "linear", range: null });
-  const panels = [...states, ...controls].map((entry) => ({
-    title: entry.name,
-    x: { ...axis("time", unit), range: [0, horizon] },
-    y: axis(entry.name, entry.unit),
-    marks: [],
-  }));
-  return {
-    id: "states",
-    title: "States and controls",
-    about: "live",
-    figure: { title: "", subtitle: "", columns: 2, panels },
-  };
-}

@@ -1,4 +1,4 @@
-// The pending plan of a study on hardware: measurement times, download of plan.json, upload of measurements.
+// A study on hardware, step by step: plan, check, run, upload, review.
 import { mayWrite, post, postJson } from "./api.js";
 import { button, el, fill, icon, prose, toast } from "./dom.js";
 import { errorParts } from "./errors.js";
@@ -11,6 +11,7 @@ const LARGEST = 16e6;
 export class PendingPlan {
   constructor(context) {
     Object.assign(this, { context, plan: null });
+    this.steps = el("ol", { class: "steps", "aria-label": "Steps" });
     this.what = el("div", { class: "next-what" });
     this.answer = el("div", { class: "upload-answer", "aria-live": "polite" });
     this.file = el("input", {
@@ -49,7 +50,8 @@ export class PendingPlan {
     );
     this.element = el(
       "section",
-      { class: "card next", hidden: true, "aria-label": "Pending plan" },
+      { class: "card next", hidden: true, "aria-label": "Next episode" },
+      this.steps,
       this.what,
       el(
         "div",
@@ -77,15 +79,43 @@ export class PendingPlan {
   }
 
   show(summary, live) {
-    const { next } = summary;
-    this.element.hidden = !next || Boolean(live);
-    if (!next) return;
-    const state = JSON.stringify(next);
+    const { next, hardware, over } = summary;
+    const planning = this.planning || live?.phase === "planning";
+    this.element.hidden = !(next || (hardware && !over)) || (Boolean(live) && !planning);
+    if (this.element.hidden) return;
+    const state = JSON.stringify([next, planning, summary.rows.length, summary.episodes]);
     if (state === this.plan) return;
     this.plan = state;
+    this.element.classList.toggle("to-plan", !next);
+    this.showSteps(next ? 1 : summary.rows.length > 0 ? 4 : 0);
+    if (next) this.showPlan(summary);
+    else this.showReview(summary, planning);
+  }
+
+  /** The steps of an episode; `now` is the current one. */
+  showSteps(now) {
+    fill(
+      this.steps,
+      ["Plan", "Check", "Run", "Upload", "Review"].map((name, i) =>
+        el("li", { class: i < now ? "past" : null, "aria-current": i === now ? "step" : null }, name),
+      ),
+    );
+  }
+
+  showPlan(summary) {
+    const { next } = summary;
     fill(
       this.what,
       el("h2", {}, `Next: run episode ${next.episode} and measure`),
+      next.checks.length
+        ? el(
+            "ul",
+            { class: "checks", "aria-label": "Check before the run" },
+            next.checks.map(({ what, value, fine }) =>
+              el("li", { class: fine ? "fine" : "look" }, icon(fine ? "done" : "damaged"), el("span", {}, el("b", {}, what), `: ${value}`)),
+            ),
+          )
+        : null,
       this.times(summary),
       next.worth ? el("p", { class: "about" }, next.worth) : null,
       el(
@@ -99,6 +129,59 @@ export class PendingPlan {
         ),
       ),
     );
+  }
+
+  /** After an upload: what came in, and the next plan. */
+  showReview(summary, planning) {
+    const last = summary.rows.findLast((row) => row.status !== "pending" && row.status !== "discarded");
+    const wait = planning ? "Planning …" : `Plan ${last ? "next" : "first"} episode`;
+    fill(
+      this.what,
+      el("h2", {}, last ? `Review episode ${last.episode}, then plan the next` : "Plan the first episode"),
+      last
+        ? el(
+            "p",
+            { class: "about" },
+            `${last.measured} measurements${last.cost === null ? "" : `, cost ${number(last.cost)}${last.cost_from === "estimated" ? " (estimated)" : ""}`}. Residuals of each row are in the tab Data. If the data are wrong, discard the episode before planning.`,
+          )
+        : null,
+      el(
+        "p",
+        { class: "row" },
+        button(wait, { kind: "primary", disabled: !mayWrite() || planning, onclick: () => this.ask() }),
+        last
+          ? button(`Discard episode ${last.episode}`, {
+              kind: "danger",
+              disabled: !mayWrite() || planning,
+              onclick: () => this.discard(last.episode),
+            })
+          : null,
+      ),
+    );
+  }
+
+  /** Plans the next episode; the server stops when this page is left. */
+  async ask() {
+    await this.act("ask", {}, "Planned");
+  }
+
+  async discard(episode) {
+    await this.act("discard", { episode, reason: "discarded on the page" }, `Episode ${episode} discarded`);
+  }
+
+  async act(what, body, done) {
+    this.planning = what === "ask";
+    this.plan = null;
+    fill(this.answer);
+    this.context.repaint?.();
+    try {
+      await postJson(`${this.context.path}/${what}`, body);
+      toast(done);
+    } catch (error) {
+      fill(this.answer, el("div", { class: "refused" }, errorParts(error)));
+    }
+    this.planning = false;
+    await this.context.reload();
   }
 
   times({ next, time_unit: unit }) {
@@ -143,6 +226,8 @@ export class PendingPlan {
       const receipt = await post(`${this.context.path}/measured`, text, json ? "application/json" : "text/csv");
       this.accepted(file.name, receipt);
       await this.context.reload();
+      // Residuals and plots of the new data; the page shows the data without waiting for them.
+      if (receipt.closed) postJson(`${this.context.path}/complete`, {}).then(() => this.context.reload(), () => {});
     } catch (error) {
       fill(
         this.answer,

@@ -20,11 +20,10 @@ export class StudyDetails {
     this.failure = el("div", { role: "alert" });
     this.configuration = el("div", {});
     this.health = el("dl", { class: "pairs" });
-    const heads = ["episode", "state", "cost", "planned", "regret", "measured", "planning", "running", "recorded"];
+    const heads = ["episode", "state", "cost", "planned", "above optimum %", "measured", "planning", "running", "recorded"];
     this.element = el(
       "div",
       { class: "study-details" },
-      el("h2", { class: "section" }, "Details"),
       el(
         "section",
         { class: "card table-card wide" },
@@ -125,7 +124,7 @@ export class StudyDetails {
           ),
           el("td", {}, cost(row)),
           el("td", {}, number(row.planned_cost)),
-          el("td", {}, number(row.regret, 3)),
+          el("td", {}, row.percent === null ? "–" : number(row.percent, 3)),
           el("td", {}, `${row.measured} of ${row.asked}`),
           el("td", {}, duration(row.planning_seconds)),
           el("td", {}, duration(row.running_seconds)),

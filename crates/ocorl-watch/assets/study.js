@@ -1,12 +1,9 @@
-// The page of one study: headline numbers, the running episode, the pending plan, the whole study, one episode, details.
+// The page of one study: its result in one sentence, what needs attention, the pending plan, and its episodes.
 import { ageLabel, setAge } from "./age.js";
-import * as address from "./address.js";
-import { get } from "./api.js";
-import { chip, el, fill, icon, prose, toast } from "./dom.js";
+import { get, mayWrite, postJson } from "./api.js";
+import { button, chip, el, fill, icon, prose, toast } from "./dom.js";
 import { EpisodeView } from "./episode.js";
-import { ExhibitGrid } from "./exhibits.js";
 import { StudyDetails } from "./study-details.js";
-import { headline } from "./headline.js";
 import { Links } from "./links.js";
 import { LiveBar } from "./live.js";
 import { PendingPlan } from "./pending-plan.js";
@@ -22,103 +19,43 @@ export async function openStudy(main, page) {
 
 class StudyPage {
   constructor(page, main) {
-    Object.assign(this, {
-      page,
-      main,
-      summary: null,
-      id: page.route[1] ?? "",
-      path: `/api/study/${encodeURIComponent(page.route[1] ?? "")}`,
-      live: null,
-    });
+    const id = page.route[1] ?? "";
+    Object.assign(this, { page, main, summary: null, id, path: `/api/study/${encodeURIComponent(id)}`, live: null });
     this.links = new Links();
     this.age = ageLabel(null);
-    this.head = el("div", { class: "page-head" });
-    this.numbers = el("section", { class: "numbers", "aria-label": "Headline numbers" });
-    const context = { id: this.id, path: this.path, links: this.links, page, reload: () => this.load() };
+    this.head = el("div", { class: "study-head" });
+    this.warnings = el("div", { class: "warnings", role: "status" });
+    const context = { id, path: this.path, links: this.links, page, reload: () => this.load() };
     this.liveBar = new LiveBar();
     this.pendingPlan = new PendingPlan(context);
-    this.overall = new ExhibitGrid({
-      links: this.links,
-      source: `${this.path}/figure`,
-      signal: page.signal,
-      onEpisode: (number) => this.episode.choose(number),
-    });
+    context.repaint = () => this.summary && this.pendingPlan.show(this.summary, this.live);
+    context.details = this.details = new StudyDetails(context);
     this.episode = new EpisodeView(context);
-    this.details = new StudyDetails(context);
-    this.heading = el("h2", { class: "section" }, "Whole study");
-    this.begin = el(
-      "div",
-      { class: "card notice", hidden: true },
-      el("h2", {}, "No measurements yet"),
-      el(
-        "p",
-        {},
-        prose("Plan the first episode with `ocorl study ask`; the plan and its measurement times appear here."),
-      ),
-    );
     this.element = el(
       "div",
       { class: "study-page" },
       this.head,
       this.liveBar.element,
-      this.numbers,
+      this.warnings,
       this.pendingPlan.element,
-      this.begin,
-      this.heading,
-      this.overall.element,
       this.episode.element,
-      this.details.element,
-    );
-    this.keepTime();
-  }
-
-  /** Keeps the time window and the selected time in the address. */
-  keepTime() {
-    const pair = (address.param("window") ?? "").split(",").map(Number);
-    if (pair.length === 2 && pair[0] < pair[1]) this.links.window = pair;
-    const time = Number(address.param("t") ?? NaN);
-    if (Number.isFinite(time)) this.links.pinned = time;
-    const short = (value) => Number(value.toPrecision(5));
-    this.links.on(
-      "window",
-      ({ range }) => address.note({ window: range ? range.map(short).join(",") : null }),
-      this.page.signal,
-    );
-    let timer = null;
-    this.links.on(
-      "pin",
-      ({ time: now }) => {
-        clearTimeout(timer);
-        timer = setTimeout(
-          () => !this.page.signal.aborted && address.note({ t: now === null ? null : short(now) }),
-          400,
-        );
-      },
-      this.page.signal,
     );
   }
 
   async load() {
-    const { summary, exhibits } = await get(this.path, this.page.signal);
-    this.summary = summary;
+    const study = await get(this.path, this.page.signal);
+    this.summary = study.summary;
     this.showHead();
-    headline(this.numbers, summary);
-    this.pendingPlan.show(summary, this.live);
-    this.overall.update(exhibits);
-    this.heading.hidden = exhibits.length === 0;
-    this.begin.hidden = exhibits.length > 0 || summary.rows.length > 0;
-    if (!this.element.isConnected) this.mount();
-    // Deferred, so that the visible part is painted first.
-    setTimeout(() => this.details.show(summary));
-    await this.episode.show(summary, this.live);
-  }
-
-  /** Shows the page as soon as the summary is loaded; the episode follows. */
-  mount() {
-    this.main.append(this.element);
-    get(`${this.path}/live`, this.page.signal)
-      .then((live) => this.showLive(live))
-      .catch(() => {});
+    this.showWarnings();
+    this.pendingPlan.show(study.summary, this.live);
+    if (!this.element.isConnected) {
+      this.main.append(this.element);
+      get(`${this.path}/live`, this.page.signal)
+        .then((live) => this.showLive(live))
+        .catch(() => {});
+    }
+    this.details.show(study.summary);
+    await this.episode.show(study, this.live);
   }
 
   soon() {
@@ -141,7 +78,7 @@ class StudyPage {
     this.liveBar.show(live, this.summary);
     this.showChip();
     this.pendingPlan.show(this.summary, live);
-    this.episode.showLive(live);
+    this.episode.running(live);
     if (ended) this.soon();
   }
 
@@ -159,7 +96,7 @@ class StudyPage {
   }
 
   showHead() {
-    const { title, name, strategy, planner, seed, episodes, of, measurements } = this.summary;
+    const { title, name, strategy, planner, seed, episodes, of, measurements, verdict } = this.summary;
     this.page.trail([{ text: "Studies", href: "#/" }, { text: name }]);
     setAge(this.age, this.summary.updated);
     this.showChip();
@@ -170,13 +107,21 @@ class StudyPage {
       of ? `${episodes} of ${of} episodes` : `${episodes} episodes`,
       `${measurements} measurements`,
     ];
+    const signs = { good: "done", fair: "idle", bad: "failed", open: "waiting" };
     fill(
       this.head,
       el(
         "div",
         { class: "grow" },
-        el("div", { class: "title-row" }, el("h1", {}, title || name), this.chip, this.age),
-        el("p", { class: "lead" }, details.filter(Boolean).join(" · ")),
+        el(
+          "div",
+          { class: "title-row" },
+          el("h1", {}, title || name),
+          this.chip,
+          this.age,
+          el("span", { class: "lead" }, details.filter(Boolean).join(" · ")),
+        ),
+        el("p", { class: `verdict ${verdict.tone}` }, icon(signs[verdict.tone]), el("span", {}, verdict.text)),
       ),
       el(
         "a",
@@ -185,5 +130,36 @@ class StudyPage {
         el("span", {}, "Report"),
       ),
     );
+  }
+
+  /** Every warning stays until its cause is gone, and says what to do. */
+  showWarnings() {
+    fill(
+      this.warnings,
+      this.summary.warnings.map(({ text, episode, action }) =>
+        el(
+          "div",
+          { class: "card warning" },
+          icon("damaged"),
+          el("p", { class: "grow" }, el("b", {}, text), " ", prose(action)),
+          episode === null
+            ? null
+            : [
+                button("Look", { onclick: () => this.episode.choose(episode) }),
+                button("Discard", { kind: "danger", disabled: !mayWrite(), onclick: () => this.discard(episode, text) }),
+              ],
+        ),
+      ),
+    );
+  }
+
+  async discard(episode, reason) {
+    try {
+      await postJson(`${this.path}/discard`, { episode, reason });
+      toast(`Episode ${episode} discarded; its data are kept and not learned from`);
+      await this.load();
+    } catch (error) {
+      toast([error.message, error.hint].filter(Boolean).join(" – "));
+    }
   }
 }

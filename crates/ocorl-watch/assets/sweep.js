@@ -2,7 +2,7 @@
 import { ageLabel } from "./age.js";
 import { get } from "./api.js";
 import { chip, el, fill } from "./dom.js";
-import { ExhibitGrid } from "./exhibits.js";
+import { Plots } from "./plots.js";
 import { number, percent } from "./format.js";
 import { Links } from "./links.js";
 import { progress } from "./list.js";
@@ -13,7 +13,7 @@ export async function openSweep(main, page) {
   const path = `/api/sweep/${encodeURIComponent(page.route[1] ?? "")}`;
   const head = el("div", { class: "page-head" });
   const table = el("table", { class: "sweep" });
-  const grid = new ExhibitGrid({ links: new Links(), signal: page.signal });
+  const grid = new Plots({ links: new Links(), signal: page.signal });
   const load = async () => {
     const sweep = await get(path, page.signal);
     page.trail([{ text: "Studies", href: "#/" }, { text: sweep.name }]);

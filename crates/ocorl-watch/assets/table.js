@@ -1,6 +1,5 @@
 // A table that can be sorted, copied as CSV, and that can highlight a row.
 import { button, copy, download, el, fill } from "./dom.js";
-import { field } from "./marks.js";
 import { number } from "./format.js";
 
 const FAR = 3;
@@ -113,6 +112,14 @@ export class DataTable {
       "\n"
     );
   }
+}
+
+/** A cell of a CSV file: texts that need it are quoted, and none becomes a formula. */
+function field(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return String(value);
+  const plain = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
 function cell(column, value) {

@@ -1,22 +1,11 @@
 // Light and dark theme: follows the system until the reader chooses, and remembers the choice.
 import { fill, icon } from "./dom.js";
-import { palette } from "./colors.js";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 /** The present theme, "light" or "dark". */
-export function theme() {
+function theme() {
   return document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light");
-}
-
-/** The colours of plots in the present theme. */
-export function colors() {
-  return palette(theme());
-}
-
-/** Calls `listener` whenever the theme changes. */
-export function onTheme(listener, signal) {
-  document.addEventListener("ocorl-theme", listener, { signal });
 }
 
 /** Makes `toggle` switch between the themes. */
@@ -27,10 +16,6 @@ export function startTheme(toggle) {
     toggle.setAttribute("aria-label", `Switch to ${other} colours`);
     toggle.title = `Switch to ${other} colours`;
   };
-  const changed = () => {
-    show();
-    document.dispatchEvent(new Event("ocorl-theme"));
-  };
   toggle.addEventListener("click", () => {
     const other = theme() === "dark" ? "light" : "dark";
     document.documentElement.dataset.theme = other;
@@ -39,8 +24,8 @@ export function startTheme(toggle) {
     } catch {
       // Without storage the choice lasts until the page is closed.
     }
-    changed();
+    show();
   });
-  system.addEventListener("change", changed);
+  system.addEventListener("change", show);
   show();
 }

@@ -86,36 +86,55 @@ impl From<UserError> for Fault {
 /// A hint for somebody at the page, which shows a study and takes measurements; the rest is done by the program that serves it.
 fn on_page(hint: &Hint) -> String {
     match hint {
-        Hint::Correct => "to replace what was told: ocorl study tell STUDY FILE --correct".into(),
+        Hint::Correct => "to replace the recorded measurements: ocorl study tell STUDY FILE --correct".into(),
         Hint::MarkFailed { .. } => "an episode that gave nothing: ocorl study fail STUDY".into(),
         Hint::AskOrImport { .. } => "ask for one: ocorl study ask STUDY".into(),
         _ => hint.to_string(),
     }
 }
 
+/// Messages name the study and never its folder, which is not disclosed.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
-        let message = error.to_string();
         let unchanged = "nothing was changed on disk";
+        let unavailable = |message: String| Fault::new(StatusCode::SERVICE_UNAVAILABLE, message);
         match error {
-            StoreError::Missing { .. } => Fault::missing(message),
-            StoreError::Damaged { file, record, good, .. } => {
-                Fault::new(StatusCode::SERVICE_UNAVAILABLE, message)
-                    .detail("file", name(&file))
-                    .detail("record", record)
-                    .detail("good", if good > 0 { format!("records 1-{good}") } else { "none".into() })
+            StoreError::Missing { what, .. } => Fault::missing(format!("this {what} no longer exists")),
+            StoreError::Damaged { what, file, record, good } => unavailable(format!("this {what} is damaged"))
+                .detail("file", name(&file))
+                .detail("record", record)
+                .detail("good", if good > 0 { format!("records 1-{good}") } else { "none".into() })
+                .detail("note", unchanged)
+                .hint("save the intact records: ocorl study check STUDY --salvage OUT"),
+            StoreError::Newer { file, theirs, ours } => unavailable(format!(
+                "'{}' was made by a later version of ocorl (its schema version is {theirs}, this program supports {ours})",
+                name(&file)
+            ))
+            .detail("note", unchanged)
+            .hint("open it with the version that created it, or a later one"),
+            StoreError::InUse { holder, .. } => {
+                let who = holder.map_or("another process".into(), |holder| {
+                    format!("process {} on '{}' since {}", holder.pid, holder.host, holder.since)
+                });
+                Fault::later(format!("this study is in use by {who}"), 2)
                     .detail("note", unchanged)
-                    .hint("save the intact records: ocorl study check STUDY --salvage OUT")
+                    .hint("wait until that process has ended, then repeat the request")
             }
-            StoreError::Newer { .. } => Fault::new(StatusCode::SERVICE_UNAVAILABLE, message)
-                .detail("note", unchanged)
-                .hint("open it with the version that created it, or a later one"),
-            StoreError::InUse { .. } => Fault::later(message, 2)
-                .detail("note", unchanged)
-                .hint("wait until that process has ended, then repeat the request"),
-            _ => Fault::new(StatusCode::SERVICE_UNAVAILABLE, message)
+            StoreError::Disk { path, cause, fault } => {
+                // The cause may repeat the path.
+                let cause = cause.replace(&path.display().to_string(), &name(&path));
+                unavailable(format!("cannot use '{}': {cause}", name(&path)))
+                    .detail("note", "everything stored before is safe")
+                    .hint(fault.advice())
+            }
+            StoreError::Poisoned(_) => unavailable("an earlier write to this study failed".into())
                 .detail("note", "everything stored before is safe")
-                .hint("free disk space or get write permission, then repeat the request; nothing was partly written"),
+                .hint("repeat the request"),
+            StoreError::Exists { what, .. } => unavailable(format!("there is a {what} already")),
+            other @ (StoreError::Encode { .. } | StoreError::NotReadBack { .. }) => {
+                Fault::new(StatusCode::INTERNAL_SERVER_ERROR, other.to_string()).detail("note", unchanged)
+            }
+            _ => unavailable("the study cannot be used".into()),
         }
     }
 }
@@ -146,5 +165,55 @@ impl IntoResponse for Fault {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocorl_study::store::DiskFault;
+    use std::path::PathBuf;
+
+    #[test]
+    fn no_answer_discloses_the_folder() {
+        let folder = PathBuf::from("/home/somebody/secret");
+        let file = folder.join("study.db");
+        let errors = [
+            StoreError::Missing { what: "study", folder: folder.clone() },
+            StoreError::Exists { what: "study", folder: folder.clone() },
+            StoreError::Damaged {
+                what: "study",
+                file: file.clone(),
+                record: "3: it is missing".into(),
+                good: 2,
+            },
+            StoreError::Newer { file: file.clone(), theirs: 2, ours: 1 },
+            StoreError::InUse { folder, holder: None },
+            StoreError::Disk {
+                path: file.clone(),
+                cause: format!("unable to open database file: {}", file.display()),
+                fault: DiskFault::Permission,
+            },
+            StoreError::Poisoned(file),
+        ];
+        for error in errors {
+            let said = serde_json::to_string(&Fault::from(error)).unwrap();
+            assert!(!said.contains("secret") && !said.contains("/home"), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_hint_fits_the_error() {
+        let disk = |fault: DiskFault| {
+            Fault::from(StoreError::Disk { path: "study.db".into(), cause: "it failed".into(), fault })
+                .hint
+                .unwrap()
+        };
+        assert!(disk(DiskFault::Full).contains("free disk space"));
+        assert!(disk(DiskFault::Permission).contains("permission"));
+        for other in [DiskFault::Path, DiskFault::Busy, DiskFault::Other] {
+            let said = disk(other);
+            assert!(!said.contains("disk space") && !said.contains("permission"), "{said}");
+        }
     }
 }

@@ -24,6 +24,9 @@ const FOLDERS: usize = 10_000;
 /// The folders are searched again after this time, or after this multiple of the time that a search takes.
 const WALK_EVERY: Duration = Duration::from_secs(2);
 const WALK_SHARE: u32 = 50;
+/// Number of further looks at a database whose first look was disturbed by a writer, and the time between them.
+const ATTEMPTS: usize = 3;
+const PAUSE: Duration = Duration::from_millis(20);
 /// Time for verifying databases before the first list is answered.
 const FIRST_CHECKS: Duration = Duration::from_millis(400);
 
@@ -171,9 +174,9 @@ impl Index {
         // Taken before the database is read: a change in between is seen next time.
         let stamp = Stamp::of(&file);
         let known = self.state().cards.get(&entry.id).filter(|card| card.stamp == stamp).cloned();
-        // Damage does not disappear by itself.
-        let is_known = |card: &Card| card.settled || matches!(card.seen, Seen::Damaged(_));
-        if let Some(card) = known.filter(is_known) {
+        // Damage that a full verification found stays until the file changes; a look at the head alone does not see it.
+        let found = |card: &Card| card.checked && matches!(card.seen, Seen::Damaged(_));
+        if let Some(card) = known.filter(|card| card.settled || found(card)) {
             return card;
         }
         let settled = stamp.settled();
@@ -187,16 +190,19 @@ impl Index {
         if !stamp.is_there() || !self.holds(&entry.folder) {
             return (Seen::Nothing, true);
         }
-        let seen = match entry.kind {
-            Kind::Study => peek::study(&entry.file())
-                .map(|seen| seen.map_or(Seen::Nothing, |(head, facts)| Seen::Study(head, Box::new(facts)))),
-            Kind::Sweep => peek::sweep(&entry.file())
-                .map(|seen| seen.map_or(Seen::Nothing, |(head, cells)| Seen::Sweep(head, cells))),
-        };
-        match seen {
-            Ok(seen) => (seen, false),
-            // The full verification gives the most precise cause.
-            Err(cause) => (Seen::Damaged(self.damage(entry).unwrap_or(cause)), true),
+        let mut attempt = 0;
+        loop {
+            let cause = match peeked(entry) {
+                Ok(seen) => return (seen, false),
+                Err(cause) => cause,
+            };
+            // The full verification gives the most precise cause. If it finds nothing, the first look was disturbed, and is repeated.
+            match self.damage(entry) {
+                Some(damage) => return (Seen::Damaged(damage), true),
+                None if attempt >= ATTEMPTS => return (Seen::Damaged(cause), true),
+                None => attempt += 1,
+            }
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -212,7 +218,15 @@ impl Index {
         match Store::open(&entry.folder, entry.kind.form(), Access::Read, |_| Ok(())) {
             Ok(_) | Err(StoreError::Missing { .. }) => None,
             Err(StoreError::Damaged { record, .. }) => Some(format!("{name}, record {record}")),
-            Err(other) => Some(format!("{name}: {other}")),
+            // The folder of the study is not disclosed.
+            Err(StoreError::Disk { path, cause, .. }) => {
+                let short = path.file_name().unwrap_or_default().to_string_lossy();
+                Some(format!("{name}: {}", cause.replace(&path.display().to_string(), &short)))
+            }
+            Err(StoreError::Newer { theirs, ours, .. }) => Some(format!(
+                "{name} was made by a later version of ocorl (its schema version is {theirs}, this program supports {ours})"
+            )),
+            Err(_) => Some(format!("{name} cannot be opened")),
         }
     }
 
@@ -263,6 +277,17 @@ impl Index {
     /// The list item of one entry; `None` if its database is empty.
     pub(crate) fn item(&self, entry: &Entry) -> Option<Item> {
         item(entry, self.look(entry))
+    }
+}
+
+/// A short look at the database of `entry`.
+fn peeked(entry: &Entry) -> Result<Seen, String> {
+    let file = entry.file();
+    match entry.kind {
+        Kind::Study => peek::study(&file)
+            .map(|seen| seen.map_or(Seen::Nothing, |(head, facts)| Seen::Study(head, Box::new(facts)))),
+        Kind::Sweep => peek::sweep(&file)
+            .map(|seen| seen.map_or(Seen::Nothing, |(head, cells)| Seen::Sweep(head, cells))),
     }
 }
 

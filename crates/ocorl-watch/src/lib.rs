@@ -8,12 +8,13 @@
 //! | `reading`, `writing` | the read-only requests; the three requests that write |
 //! | `stream` | server-sent events |
 //! | `index`, `item`, `peek` | finds studies; builds the items of the list; reads a database summary |
+//! | `jobs` | plans episodes in a process of its own, which ends with its client |
 //! | `views`, `listed` | caches of computed answers |
 //! | [`assets`] | the files of the page, compiled into the program |
 //! | `token`, `fault` | the write token; errors of requests |
 //!
-//! The server only reads, except for three routes that need a token. It runs no commands, contacts no other host, and builds no
-//! path from anything in a request. CPU-bound work runs one task at a time beside the event streams, so that a learning process on
+//! The server only reads, except for the routes that need a token. It runs no command but `ocorl study ask` and `ocorl report`,
+//! contacts no other host, and builds no path from anything in a request. CPU-bound work runs one task at a time beside the event streams, so that a learning process on
 //! the same machine keeps its cores. Plots and summaries are described in `ocorl-view`; nothing is learned or drawn here.
 
 pub mod assets;
@@ -23,6 +24,7 @@ mod guard;
 mod host;
 mod index;
 mod item;
+mod jobs;
 mod listed;
 mod peek;
 mod reading;
@@ -39,6 +41,7 @@ pub use writing::MOST_BYTES;
 
 use fault::Fault;
 use index::{Entry, Index, Kind};
+use jobs::Jobs;
 use listed::Listed;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -63,7 +66,7 @@ const LAST_WRITES: Duration = Duration::from_millis(500);
 /// Limit of open files that the server asks for: connections, databases, and a reserve.
 const OPEN_FILES: u64 = 4096;
 /// Number of worker threads.
-const WORKERS: usize = 4;
+const WORKERS: usize = 6;
 /// Number of these that may read files at once.
 const LOOKING: usize = 2;
 
@@ -78,6 +81,8 @@ pub struct Options {
     pub port: Option<u16>,
     /// Write token chosen by the user; `None` for a new random one.
     pub token: Option<Token>,
+    /// The `ocorl` program, which plans episodes in a process of its own; `None` to offer no planning.
+    pub program: Option<PathBuf>,
 }
 
 /// Why the server could not start.
@@ -117,7 +122,7 @@ pub enum WatchError {
         source: io::Error,
     },
     /// The operating system provides no random numbers.
-    #[error("the operating system gives no random numbers: {0}")]
+    #[error("the operating system provides no random numbers: {0}")]
     Random(String),
     /// The operating system provides no threads.
     #[error("cannot start: {0}")]
@@ -131,6 +136,7 @@ pub(crate) struct Shared {
     views: Views,
     streams: Streams,
     list: Listed,
+    jobs: Jobs,
     looking: Semaphore,
     writing: Semaphore,
 }
@@ -211,6 +217,7 @@ impl Server {
             views: Views::new(),
             streams: Streams::new(),
             list: Listed::default(),
+            jobs: Jobs::new(options.program.clone()),
             looking: Semaphore::new(LOOKING),
             writing: Semaphore::new(1),
         });

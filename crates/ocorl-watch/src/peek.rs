@@ -3,6 +3,7 @@
 
 use ocorl::system::{Benchmark, KnownSystem, TableUnits};
 use ocorl_study::study::Created;
+use ocorl_study::trace;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,6 +14,9 @@ pub(crate) struct Stamp {
     database: Option<(Duration, u64)>,
     log: Option<(Duration, u64)>,
 }
+
+/// Number of costs in the small plot of a study.
+const MOST_COSTS: u32 = 60;
 
 /// Files modified this recently may change again without a visible change of their time.
 const UNSETTLED: Duration = Duration::from_millis(30);
@@ -63,6 +67,12 @@ pub(crate) struct StudySummary {
     pub(crate) measurements: usize,
     pub(crate) last_cost: Option<f64>,
     pub(crate) best_cost: Option<f64>,
+    /// Costs of the latest episodes, for a small plot; `None` where there is none.
+    pub(crate) costs: Vec<Option<f64>>,
+    /// Last cost above the optimum, in percent of the optimum, if the optimum is known.
+    pub(crate) percent: Option<f64>,
+    /// Episodes that were aborted.
+    pub(crate) aborted: usize,
     pub(crate) pending: Option<usize>,
     pub(crate) over: bool,
 }
@@ -78,7 +88,7 @@ pub(crate) struct Head {
 pub(crate) fn study(file: &Path) -> Result<Option<(Head, StudySummary)>, String> {
     looked_at(file, |connection| {
         let Some(head) = head(connection)? else { return Ok(None) };
-        Ok(Some((head, facts(connection)?)))
+        Ok(Some((head, facts(connection, file.parent().unwrap_or(Path::new(".")))?)))
     })
 }
 
@@ -104,7 +114,12 @@ fn looked_at<T: PartialEq>(
             return Ok(seen);
         }
     }
-    open(file, false).map_err(words).and_then(|connection| look(&connection))
+    let connection = open(file, false).map_err(words)?;
+    // One transaction, so that a writer cannot change what the later queries see.
+    let transaction = connection.unchecked_transaction().map_err(words)?;
+    let seen = look(&connection)?;
+    transaction.commit().map_err(words)?;
+    Ok(seen)
 }
 
 fn open(file: &Path, alone: bool) -> rusqlite::Result<Connection> {
@@ -142,7 +157,7 @@ fn head(connection: &Connection) -> Result<Option<Head>, String> {
     }
 }
 
-fn facts(connection: &Connection) -> Result<StudySummary, String> {
+fn facts(connection: &Connection, folder: &Path) -> Result<StudySummary, String> {
     let created: String = connection
         .query_row("SELECT payload FROM events WHERE seq = 1 AND kind = 'created'", [], |row| row.get(0))
         .map_err(words)?;
@@ -170,6 +185,12 @@ fn facts(connection: &Connection) -> Result<StudySummary, String> {
     let (used, told) = connection
         .query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
         .map_err(words)?;
+    let sql = "SELECT cost, status FROM episodes WHERE status NOT IN ('pending', 'discarded') ORDER BY episode DESC LIMIT ?1";
+    let mut latest = connection.prepare(sql).map_err(words)?;
+    let latest = latest
+        .query_map([MOST_COSTS], |row| Ok((row.get::<_, Option<f64>>(0)?, row.get::<_, String>(1)?)))
+        .and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
+        .map_err(words)?;
     let (all, told, settings, prices) = (count(all), count(told), &created.settings, &created.prices);
     let episodes = all - count(open);
     // The same rule as in `Study::over`.
@@ -178,15 +199,20 @@ fn facts(connection: &Connection) -> Result<StudySummary, String> {
     let known = if created.file.is_none() { Benchmark::find(&created.system).ok() } else { None };
     let units = known.as_ref().map_or_else(TableUnits::default, KnownSystem::table_units);
     let cost = |cost: Option<f64>| cost.map(|cost| units.cost(cost)).filter(|cost| cost.is_finite());
+    let optimum = trace::known(folder).map(|known| known.continuous).filter(|optimum| *optimum > 0.0);
+    let (last, best) = (cost(last), cost(best));
     Ok(StudySummary {
+        costs: latest.iter().rev().map(|(value, _)| cost(*value)).collect(),
+        percent: last.zip(optimum).map(|(last, optimum)| 100.0 * (last / optimum - 1.0)),
+        aborted: latest.iter().filter(|(_, status)| status == "failed").count(),
         title: known.map_or(created.system.clone(), |known| known.title.to_string()),
         strategy: settings.strategy.name().into(),
         seed: created.seed,
         episodes,
         of: settings.episodes,
         measurements: count(used),
-        last_cost: cost(last),
-        best_cost: cost(best),
+        last_cost: last,
+        best_cost: best,
         pending: pending.map(count),
         over: open == 0 && (all >= settings.episodes || spent),
         system: created.system,

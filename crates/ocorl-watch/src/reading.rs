@@ -13,7 +13,7 @@ use ocorl_study::live::Live;
 use ocorl_view::panels::sweep::SweepView;
 use ocorl_view::panels::{Exhibit, StudyView, Summary, compare as compare_all};
 use ocorl_view::report;
-use ocorl_view::{Figure, PNG_SCALE, Shape, Theme, png_themed, svg_themed};
+use ocorl_view::{Figure, PNG_SCALE, Shape, Theme, drawn as drawn_wide, png_themed, svg_themed};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
 
@@ -65,12 +65,30 @@ pub(crate) fn list(shared: &Shared) -> Vec<u8> {
 #[derive(Serialize)]
 struct Whole {
     summary: Summary,
+    strip: Option<Strip>,
     exhibits: Vec<Exhibit>,
 }
 
+/// The strip of episodes, for wide and for narrow screens.
+#[derive(Serialize)]
+struct Strip {
+    wide: String,
+    narrow: String,
+}
+
+/// Widths of the strip in SVG units.
+const STRIP: [f64; 2] = [1360.0, 380.0];
+
 pub(crate) async fn study(State(shared): At, Path(id): Path<String>) -> Answer {
     let entry = shared.find(&id, Kind::Study).await?;
-    let make = |view: &StudyView| Ok(text(&Whole { summary: view.summary(), exhibits: view.overall() }));
+    let make = |view: &StudyView| {
+        let strip = view.strip().map(|Exhibit { figure, about, .. }| {
+            let [wide, narrow] = STRIP.map(|width| drawn_wide(&figure, &Theme::PAGE, width, &about));
+            Strip { wide, narrow }
+        });
+        let exhibits = view.overall().into_iter().filter(|exhibit| exhibit.id != "strip").collect();
+        Ok(text(&Whole { summary: view.summary(), strip, exhibits }))
+    };
     Ok(json(shared.views.answer(&shared.index, &entry, "study".into(), make).await?))
 }
 

@@ -30,7 +30,7 @@ const fn write(
 }
 
 /// All routes.
-pub const ROUTES: [Route; 15] = [
+pub const ROUTES: [Route; 18] = [
     read("/", || get(reading::page)),
     read("/assets/{*name}", || get(reading::asset)),
     read("/api/studies", || get(reading::studies)),
@@ -45,6 +45,9 @@ pub const ROUTES: [Route; 15] = [
     read("/api/study/{id}/report.html", || get(reading::report)),
     write("/api/study/{id}/measured", &["text/csv", "application/json"], || post(writing::measured)),
     write("/api/study/{id}/fail", &["application/json"], || post(writing::fail)),
+    write("/api/study/{id}/discard", &["application/json"], || post(writing::discard)),
+    write("/api/study/{id}/ask", &["application/json"], || post(writing::ask)),
+    write("/api/study/{id}/complete", &["application/json"], || post(writing::complete)),
     write("/api/study/{id}/note", &["application/json"], || post(writing::note)),
 ];
 
@@ -87,8 +90,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_addresses_write_and_patterns_fit_what_they_say() {
-        assert_eq!(ROUTES.iter().filter(|route| route.writes).count(), 3);
+    fn six_addresses_write_and_patterns_fit_what_they_say() {
+        assert_eq!(ROUTES.iter().filter(|route| route.writes).count(), 6);
         for (path, pattern) in [
             ("/", Some("/")),
             ("/assets/vendor/x.js", Some("/assets/{*name}")),

@@ -1,14 +1,17 @@
-//! Caches of open studies and of answers computed from them. Nothing is computed twice while a study is unchanged, and one
-//! computation runs at a time, so that a learning process on the same machine keeps its cores.
+//! Caches of open studies and of answers computed from them. Nothing is computed twice while a study is unchanged. Answers are drawn
+//! from what is stored; no model is computed. Requests for one study wait for each other, and at most two studies are read at a time, so
+//! that a slow one delays no other, and a learning process on the same machine keeps its cores.
 
 use crate::fault::Fault;
 use crate::index::{Entry, Index};
 use crate::peek::Stamp;
 use axum::body::Bytes;
+use axum::http::StatusCode;
 use ocorl_view::panels::StudyView;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Number of studies kept open.
@@ -16,11 +19,16 @@ const MOST_STUDIES: usize = 8;
 /// Bytes of cached answers per study.
 const MOST_BYTES: usize = 8 << 20;
 
+/// Computations at a time: one slow study leaves room for the others.
+const AT_ONCE: usize = 2;
+/// Time after which a request is answered with an error.
+const LIMIT: Duration = Duration::from_secs(20);
+
 /// The cache of open studies.
 pub(crate) struct Views {
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
-    /// One computation at a time.
+    /// Computations at a time.
     work: Semaphore,
 }
 
@@ -48,7 +56,7 @@ struct Open {
 
 impl Views {
     pub(crate) fn new() -> Self {
-        Views { slots: Mutex::default(), clock: AtomicU64::new(0), work: Semaphore::new(1) }
+        Views { slots: Mutex::default(), clock: AtomicU64::new(0), work: Semaphore::new(AT_ONCE) }
     }
 
     /// The cache slot of a study; the least recently used one is evicted.
@@ -99,6 +107,11 @@ impl Views {
         Ok(self.open(&slot, index, entry).await?.view)
     }
 
+    /// Forgets what is cached of a study, after files beside its database have changed.
+    pub(crate) fn forget(&self, id: &str) {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
     async fn open(&self, slot: &Slot, index: &Arc<Index>, entry: &Arc<Entry>) -> Result<Viewed, Fault> {
         let mut open = slot.open.lock().await;
         // Taken before the study is read: a change in between is seen next time.
@@ -128,7 +141,15 @@ impl Views {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Fault> {
         let _turn = self.work.acquire().await;
-        tokio::task::spawn_blocking(work).await.map_err(|_| broken())
+        let done = tokio::time::timeout(LIMIT, tokio::task::spawn_blocking(work)).await;
+        done.map_err(|_| {
+            Fault::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("reading this study took longer than {} s", LIMIT.as_secs()),
+            )
+            .hint("check it with: ocorl study check STUDY")
+        })?
+        .map_err(|_| broken())
     }
 }
 
@@ -158,6 +179,6 @@ impl Slot {
 
 /// The error for a panic in a computation.
 pub(crate) fn broken() -> Fault {
-    Fault::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be computed")
+    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be computed")
         .detail("cause", "an internal error of ocorl")
 }

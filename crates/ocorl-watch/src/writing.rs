@@ -4,6 +4,7 @@
 use crate::Shared;
 use crate::fault::{BadRow, Fault};
 use crate::index::{Entry, Kind};
+use crate::jobs::Job;
 use crate::reading::{json, text};
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
@@ -114,7 +115,7 @@ fn faulty_rows(contents: &str, name: &str, columns: &Columns, first: &UserError)
     while let Some(last) = rows.last().filter(|row| row.line > 1 && rows.len() < MOST_ROWS) {
         let Some(line) = lines.get_mut(last.line - 1).filter(|line| **line != blank) else { break };
         *line = &blank;
-        match Measured::parse(&lines.join("\n"), name, columns) {
+        match Measured::parse(&(lines.join("\n") + "\n"), name, columns) {
             Err(error) => match at(&error) {
                 Some(row) => rows.push(row),
                 None => break,
@@ -169,6 +170,43 @@ pub(crate) async fn fail(State(shared): At, Path(id): Path<String>, body: Body) 
     let reason = if reason.trim().is_empty() { "failed".to_owned() } else { reason };
     let closed = written(&shared, entry, move |study| Ok(study.fail(None, &reason)?)).await?;
     Ok(json(text(&closed).into()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Discard {
+    episode: usize,
+    #[serde(default)]
+    reason: String,
+}
+
+/// Excludes an episode from learning; its data are kept.
+pub(crate) async fn discard(State(shared): At, Path(id): Path<String>, body: Body) -> Answer {
+    let entry = shared.find(&id, Kind::Study).await?;
+    let Discard { episode, reason } = document(body).await?;
+    let reason = if reason.trim().is_empty() { "discarded".to_owned() } else { reason };
+    let closed = written(&shared, entry, move |study| Ok(study.discard(episode, &reason)?)).await?;
+    Ok(json(text(&closed).into()))
+}
+
+/// Plans the next episode, or completes the stored plots. The work stops when the client leaves.
+async fn job(shared: Arc<Shared>, id: String, job: Job) -> Answer {
+    let entry = shared.find(&id, Kind::Study).await?;
+    if !shared.index.holds(&entry.folder) {
+        return Err(Fault::missing("there is no such study any more"));
+    }
+    shared.jobs.run(job, &entry.folder).await?;
+    shared.views.forget(&entry.id);
+    shared.list.forget();
+    Ok(json(text(&serde_json::json!({ "done": true })).into()))
+}
+
+pub(crate) async fn ask(State(shared): At, Path(id): Path<String>) -> Answer {
+    job(shared, id, Job::Plan).await
+}
+
+pub(crate) async fn complete(State(shared): At, Path(id): Path<String>) -> Answer {
+    job(shared, id, Job::Report).await
 }
 
 #[derive(Deserialize)]
@@ -262,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_line_of_a_refused_measurement_is_found() {
-        let contents = "t,x,u\n# break\n0,1,2\n,,\n1,1,2\n2,900,2\n3,1,2";
+        let contents = "t,x,u\n# break\n0,1,2\n,,\n1,1,2\n2,900,2\n3,1,2\n";
         for (number, line) in [(1, 3), (2, 5), (3, 6), (4, 7)] {
             let error = UserError::new(format!("measurement {number} of 4 refused: too far"));
             let row = refused_row(contents, "measured.csv", &columns(), &error).unwrap();

@@ -1,15 +1,14 @@
 //! The view of one episode: plan, executed trajectory, measurements, and the model before the episode.
 
 use super::{Exhibit, StudyView};
-use crate::plots::{calibration, slices, time_axis, uncertainty};
-use crate::{Axis, Figure, Mark, Marker, Panel};
-use ocorl::linalg::Points;
-use ocorl::model::{Posterior, Query, StatisticalModel};
-use ocorl::random::Stream;
+use crate::plots::naming::symbol;
+use crate::plots::{coverage, information_panel, model_slices, profiles_range, time_axis, uncertainty_panel};
+use crate::scene::{Shown, Stage, scene, views};
+use crate::{Axis, Figure, Mark, Marker, Panel, Theme};
 use ocorl::simulate::Trajectory;
 use ocorl::system::{Quantity, Task};
+use ocorl_study::episode_model::{EpisodeModel, Prediction};
 use ocorl_study::plan_file::LegTable;
-use ocorl_study::run_snapshot::{Prediction, RunSnapshot, predicted, uncertainty as uncertainty_at};
 use ocorl_study::study::{EpisodeHistory, Row};
 use ocorl_study::trace::{Health, maybe_path};
 use serde::Serialize;
@@ -17,11 +16,14 @@ use serde::Serialize;
 /// Series colours.
 const EXECUTED: usize = 0;
 const PLANNED: usize = 1;
+const OPTIMAL: usize = 2;
 const MEASURED: usize = 3;
 /// A limit is drawn only if it is no farther from the data than this multiple of their range.
 const FAR: f64 = 1.5;
-/// Calibration uses earlier models only while they have at most this many data; rebuilding larger ones would take too long.
-const MOST_DATA: usize = 200;
+/// Largest number of earlier trajectories that are drawn behind an episode.
+const TRAILS: usize = 8;
+/// Size of the stage in SVG units.
+const STAGE: (f64, f64) = (460.0, 400.0);
 
 /// Plots, table and trajectory of one episode.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,6 +34,10 @@ pub struct EpisodeView {
     pub running: bool,
     /// Cost of the episode, in the units of the paper's table; `None` until it is known.
     pub cost: Option<f64>,
+    /// Why plots of the model are missing, and what to do; `None` if none is missing.
+    pub missing: Option<String>,
+    /// The system to scale, moving; `None` if it has no drawing or no trajectory.
+    pub stage: Option<Stage>,
     /// Plots of the episode.
     pub exhibits: Vec<Exhibit>,
     /// Measurements of the episode as a table.
@@ -54,61 +60,112 @@ impl StudyView {
     /// The view of an episode; `None` if it does not exist.
     pub fn episode(&self, number: usize) -> Option<EpisodeView> {
         let episode = self.study.history().episodes.get(number)?;
-        let run = self.run_snapshot(number);
-        let model = run.as_ref().and_then(|p| p.snapshots.get(number)?.before.clone());
-        // In discrete time the model is not of f, and these plots are.
-        let model = model.filter(|model| model.dims() == self.task().dims());
+        let stored = self.traces.get(&number).and_then(|trace| trace.model.as_ref());
+        let none = EpisodeModel::default();
+        let model = stored.unwrap_or(&none);
         let mut exhibits = Vec::new();
         let planned = episode.plan.legs.iter().any(|leg| leg.planned_cost.is_some());
         if planned || !episode.rows.is_empty() || self.path(number, 0).is_some() {
-            exhibits.push(self.states(episode, model.as_deref()));
-            exhibits.push(self.phase(episode, model.as_deref()));
+            exhibits.push(self.phase(episode, model));
+            exhibits.extend(self.why(episode, model));
+            exhibits.push(self.states(episode, model));
         }
-        if let Some(run) = run.as_ref().filter(|_| model.is_some()) {
-            exhibits.push(Exhibit::new(
-                "uncertainty",
-                "Uncertainty and chosen times",
-                "Model uncertainty along the predicted trajectory, and the measurement times chosen from it.",
-                uncertainty(run, &[number]),
-            ));
+        if !model.slices.is_empty() {
             exhibits.push(Exhibit::new(
                 "slices",
                 "Model slices",
-                "The model of each derivative along lines through a measured point: mean, confidence band and nearby measurements.",
-                slices(run, number),
+                "The model of each derivative along lines through a measured point, before the episode: those along which the derivatives change most come first.",
+                model_slices(&self.name(), self.task(), model),
             ));
-            exhibits.push(Exhibit::new(
-                "calibration",
-                "Calibration",
-                "Nominal and observed coverage of new measurements, by models that had not seen them.",
-                calibration(std::slice::from_ref(run), 1),
-            ));
+        }
+        if !model.measured.is_empty() {
+            let before = self.traces.range(..=number).filter_map(|(_, trace)| trace.model.as_ref());
+            let figure = coverage(&self.name(), self.task(), before);
+            let about = "Nominal and observed coverage of the measurements until this episode, by models that had not seen them.";
+            exhibits.push(Exhibit::new("calibration", "Calibration", about, figure));
         }
         let trace = self.traces.get(&number);
         exhibits.extend(trace.and_then(|trace| trace.control.as_ref()).map(|health| self.controller(health)));
         let units = self.baselines.units;
+        let wants_model = episode.plan.learner.is_some() && planned && stored.is_none();
         Some(EpisodeView {
             episode: number,
             running: episode.closed.is_none(),
             cost: episode.closed.as_ref().and_then(|closed| closed.cost).map(|cost| units.cost(cost)),
+            missing: wants_model.then(|| "the model around this episode is not stored".into()),
+            stage: self.stage(episode, model),
             exhibits,
-            measurements: self.measurements(episode, model.as_deref()),
+            measurements: self.measurements(episode, model),
             motion: self.motion(episode),
         })
     }
 
-    /// The study with the model before episode `number`, and with the models before earlier episodes while they are small.
-    fn run_snapshot(&self, number: usize) -> Option<RunSnapshot> {
-        let mut data: usize = self.study.history().imports.iter().map(|(_, import)| import.rows.len()).sum();
-        let mut looked = Vec::new();
-        for episode in self.study.history().episodes.iter().take(number) {
-            if data <= MOST_DATA {
-                looked.push(episode.episode);
-            }
-            data += if episode.is_used() { episode.rows.len() } else { 0 };
+    /// Measured rollouts of earlier episodes from the same initial state, the latest last.
+    fn earlier(&self, number: usize) -> Vec<&Trajectory> {
+        let first = number.saturating_sub(TRAILS);
+        (first..number).filter_map(|earlier| self.path(earlier, 0)).collect()
+    }
+
+    fn stage(&self, episode: &EpisodeHistory, model: &EpisodeModel) -> Option<Stage> {
+        let created = self.study.created();
+        let scene = scene(&created.system).filter(|_| created.file.is_none())?;
+        let motion = self.motion(episode)?;
+        let leg = episode.plan.legs.first();
+        let plan = leg.filter(|leg| leg.planned_cost.is_some()).map(LegTable::trajectory);
+        let pending = self.path(episode.episode, 0).is_none() && episode.rows.is_empty();
+        let shown = Shown {
+            executed: Some(&motion).filter(|_| !pending),
+            planned: plan.as_ref(),
+            optimal: self.optimum.first(),
+            draws: model.predicted.first().map_or(Vec::new(), |prediction| prediction.draws.clone()),
+            earlier: self.earlier(episode.episode),
+            measured: episode.rows.iter().filter(|row| row.start == 0).map(|row| row.x.as_slice()).collect(),
+        };
+        let name = format!("{}: episode {}, drawn to scale", self.name(), episode.episode);
+        Some(scene.stage(&shown, &Theme::PAGE, STAGE, &name))
+    }
+
+    /// The system of an episode at even intervals of its trajectory; `None` if it has no drawing or no trajectory.
+    pub fn strobe(&self, number: usize, theme: &Theme, size: (f64, f64)) -> Option<String> {
+        let created = self.study.created();
+        let scene = scene(&created.system).filter(|_| created.file.is_none())?;
+        let motion = self.motion(self.study.history().episodes.get(number)?)?;
+        Some(scene.strobe(&motion, theme, size, &format!("Episode {number}")))
+    }
+
+    /// Why it measured there: model uncertainty along the plan, the information of each candidate time, the chosen times.
+    fn why(&self, episode: &EpisodeHistory, model: &EpisodeModel) -> Option<Exhibit> {
+        let profile = model.planned.first().filter(|profile| !profile.times.is_empty())?;
+        let range = self.sigma_range();
+        let task = self.task();
+        let title = "Uncertainty along the plan";
+        let figure = Figure::new(format!("{}: why episode {} measured there", self.name(), episode.episode));
+        let mut figure = figure.columns(2).height(150.0).panel(uncertainty_panel(title, task, model, range));
+        let chosen: Vec<f64> =
+            match episode.rows.iter().filter(|row| row.start == 0).map(|row| row.t).collect() {
+                rows if episode.closed.is_some() || !Vec::is_empty(&rows) => rows,
+                _ => episode.plan.legs.first().map_or(Vec::new(), |leg| leg.measure_at.clone()),
+            };
+        if let Some(panel) = information_panel(task, model, &chosen) {
+            figure = figure.panel(panel);
         }
-        looked.push(number);
-        RunSnapshot::of_study(&self.study, &self.traces, &looked).ok().flatten()
+        let first = profile.before.iter().copied().fold(0.0, f64::max);
+        let last = profile.after.iter().copied().fold(0.0, f64::max);
+        let about = if last > 0.0 && first > 0.0 {
+            format!(
+                "It measured where the plan was least certain; afterwards the largest uncertainty along the plan is {:.3}, {:.1} times smaller. One scale for the whole study.",
+                last,
+                first / last
+            )
+        } else {
+            "Uncertainty before the episode along the plan, and the times chosen from it. One scale for the whole study.".into()
+        };
+        Some(Exhibit::new("uncertainty", "Why there?", &about, figure))
+    }
+
+    /// Range of ‖σ‖ over the whole study, so that its fall is visible from one episode to the next.
+    fn sigma_range(&self) -> Option<(f64, f64)> {
+        profiles_range(self.traces.values().filter_map(|trace| trace.model.as_ref()))
     }
 
     fn task(&self) -> &Task {
@@ -120,34 +177,28 @@ impl StudyView {
         self.traces.get(&episode)?.paths.get(start).filter(|path| !path.is_empty())
     }
 
-    fn states(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Exhibit {
+    fn states(&self, episode: &EpisodeHistory, model: &EpisodeModel) -> Exhibit {
         let task = self.task();
-        let expected = self.expected(episode, model);
+        let expected = || model.predicted.iter().filter(|prediction| !prediction.draws.is_empty());
         let (nx, nu) = (task.states.len(), task.controls.len());
         let title = format!("{}: episode {} over time", self.name(), episode.episode);
         let mut figure = Figure::new(title).columns(if nx + nu > 4 { 3 } else { 2 });
         for (i, quantity) in task.states.iter().enumerate() {
             let mut panel = self.over_time(episode, quantity, |x, _| x[i], |leg| step_states(leg, i));
-            let bands: Vec<Mark> = expected.iter().map(|range| band(range, i)).collect();
+            panel.y = panel.y.shows(format!("x{i}"));
+            let bands: Vec<Mark> = expected().map(|range| band(range, i)).collect();
             panel = within(panel, &bands);
             // Drawn behind everything else.
             panel.marks.splice(0..0, bands);
             figure = figure.panel(limits(panel, task.state_bounds.lower[i], task.state_bounds.upper[i]));
         }
         for (j, quantity) in task.controls.iter().enumerate() {
-            let panel = self.over_time(episode, quantity, |_, u| u[j], |leg| step_controls(leg, j));
+            let mut panel = self.over_time(episode, quantity, |_, u| u[j], |leg| step_controls(leg, j));
+            panel.y = panel.y.shows(format!("u{j}"));
             figure = figure.panel(limits(panel, task.control_bounds.lower[j], task.control_bounds.upper[j]));
         }
         let about = "Each state and control: the plan, the range in which the model predicts the plan to lead, the executed trajectory, and the measurements.";
         Exhibit::new("states", "States and controls over time", about, figure)
-    }
-
-    /// Range in which the model predicts the planned controls to lead, for each initial state.
-    fn expected(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Vec<Prediction> {
-        let Some(model) = model else { return Vec::new() };
-        let stream = Stream::root(self.study.created().seed).child("prediction").index(episode.episode);
-        let intentions = episode.plan.legs.iter().filter_map(LegTable::intention);
-        intentions.filter_map(|intention| predicted(model, self.task(), &intention, stream)).collect()
     }
 
     /// One quantity over time, for all runs of the episode.
@@ -158,8 +209,13 @@ impl StudyView {
         value: impl Fn(&[f64], &[f64]) -> f64,
         planned: impl Fn(&LegTable) -> Mark,
     ) -> Panel {
-        let axis = Axis::new(&quantity.name, &quantity.unit);
+        let axis = Axis::new(symbol(&quantity.name), &quantity.unit);
         let mut panel = Panel::new(&quantity.name, time_axis(self.task()), axis);
+        for path in self.optimum.iter().take(episode.plan.legs.len()) {
+            let y: Vec<f64> =
+                path.states.iter().zip(path.controls.iter()).map(|(x, u)| value(x, u)).collect();
+            panel = panel.mark(Mark::line(&*path.times, y).series(OPTIMAL).dotted().label("optimum"));
+        }
         for leg in episode.plan.legs.iter().filter(|leg| leg.planned_cost.is_some()) {
             panel = panel.mark(planned(leg).series(PLANNED).dashed().label("planned"));
         }
@@ -174,53 +230,73 @@ impl StudyView {
         panel.mark(Mark::points(t, y, Marker::Cross).series(MEASURED).label("measured"))
     }
 
-    fn phase(&self, episode: &EpisodeHistory, model: Option<&dyn StatisticalModel>) -> Exhibit {
+    fn phase(&self, episode: &EpisodeHistory, model: &EpisodeModel) -> Exhibit {
         let task = self.task();
-        let sigma = |path: &Trajectory| {
-            let (model, dim) = (model?, task.dims().point());
-            (model.dims() == task.dims()).then(|| uncertainty_at(model, Points::new(&path.points(), dim)))
-        };
-        // Asked for once, not for every pair of states.
-        let legs = episode.plan.legs.iter().filter_map(|leg| self.path(episode.episode, leg.start));
-        let paths: Vec<(&Trajectory, Option<Vec<f64>>)> = legs.map(|path| (path, sigma(path))).collect();
-        let pairs = pairs(task.states.len());
         let title = format!("{}: phase portrait of episode {}", self.name(), episode.episode);
-        let mut figure = Figure::new(title).columns(pairs.len().clamp(1, 3));
-        for (a, b) in pairs {
-            let axis = |i: usize| Axis::new(&task.states[i].name, &task.states[i].unit);
-            let (x_axis, title) = match a {
-                Some(a) => (axis(a), format!("{} over {}", task.states[b].name, task.states[a].name)),
-                None => (time_axis(task), task.states[b].name.clone()),
-            };
-            let place = |t: f64, x: &[f64]| (a.map_or(t, |a| x[a]), x[b]);
-            let mut panel = Panel::new(title, x_axis, axis(b));
-            for leg in episode.plan.legs.iter().filter(|leg| leg.planned_cost.is_some()) {
-                let (x, y): (Vec<f64>, Vec<f64>) =
-                    leg.times.iter().zip(&leg.states).map(|(t, x)| place(*t, x)).unzip();
-                panel = panel.mark(Mark::line(x, y).series(PLANNED).dashed().label("planned"));
-            }
-            for (path, sigma) in &paths {
-                let (x, y): (Vec<f64>, Vec<f64>) =
-                    path.times.iter().zip(path.states.iter()).map(|(t, x)| place(*t, x)).unzip();
-                panel = panel.mark(match sigma {
-                    Some(sigma) => Mark::colored_line(x, y, &**sigma).label("executed"),
-                    None => Mark::line(x, y).series(EXECUTED).label("executed"),
-                });
-            }
-            if model.is_some() {
-                panel = panel.color(Axis::new("‖σ‖ before the episode", ""));
-            }
-            let starts: (Vec<f64>, Vec<f64>) =
-                episode.plan.legs.iter().map(|leg| place(0.0, &leg.initial_state)).unzip();
-            let (x, y): (Vec<f64>, Vec<f64>) = episode.rows.iter().map(|r| place(r.t, &r.x)).unzip();
-            figure = figure.panel(
-                panel
-                    .mark(Mark::points(starts.0, starts.1, Marker::Ring).muted().label("start"))
-                    .mark(Mark::points(x, y, Marker::Cross).series(MEASURED).label("measured")),
-            );
+        let mut figure = Figure::new(title).columns(2).height(330.0);
+        for (a, b) in views(task) {
+            figure = figure.panel(self.plane(episode, model, a, b));
         }
-        let about = "Executed trajectory, coloured by the model uncertainty before the episode, beside the plan and the measurements.";
-        Exhibit::new("phase", "Phase run", about, figure)
+        let about = "Executed trajectory, coloured by the model uncertainty before the episode on one scale for the whole study; plan, optimum, earlier episodes and all measurements.";
+        Exhibit::new("phase", "State space", about, figure)
+    }
+
+    /// The trajectories of an episode in the plane of two states.
+    fn plane(&self, episode: &EpisodeHistory, model: &EpisodeModel, a: Option<usize>, b: usize) -> Panel {
+        let task = self.task();
+        let axis =
+            |i: usize| Axis::new(symbol(&task.states[i].name), &task.states[i].unit).shows(format!("x{i}"));
+        let (x_axis, title) = match a {
+            Some(a) => {
+                (axis(a), format!("{} over {}", symbol(&task.states[b].name), symbol(&task.states[a].name)))
+            }
+            None => (time_axis(task), symbol(&task.states[b].name)),
+        };
+        let place = |t: f64, x: &[f64]| (a.map_or(t, |a| x[a]), x[b]);
+        let line = |path: &Trajectory| {
+            let (x, y): (Vec<f64>, Vec<f64>) =
+                path.times.iter().zip(path.states.iter()).map(|(t, x)| place(*t, x)).unzip();
+            Mark::line(x, y)
+        };
+        let mut panel = Panel::new(title, x_axis, axis(b));
+        let earlier = self.earlier(episode.episode);
+        for (i, path) in earlier.iter().enumerate() {
+            let pale = 0.75 - 0.35 * (i + 1) as f64 / earlier.len() as f64;
+            panel = panel.mark(line(path).muted().tinted(pale).label("earlier episodes"));
+        }
+        for path in &self.optimum {
+            panel = panel.mark(line(path).series(OPTIMAL).dotted().label("optimum"));
+        }
+        for leg in episode.plan.legs.iter().filter(|leg| leg.planned_cost.is_some()) {
+            let (x, y): (Vec<f64>, Vec<f64>) =
+                leg.times.iter().zip(&leg.states).map(|(t, x)| place(*t, x)).unzip();
+            panel = panel.mark(Mark::line(x, y).series(PLANNED).dashed().label("planned"));
+        }
+        for (i, leg) in episode.plan.legs.iter().enumerate() {
+            let Some(path) = self.path(episode.episode, leg.start) else { continue };
+            let sigma =
+                model.executed.get(i).map(|profile| &profile.before).filter(|s| s.len() == path.len());
+            let mark = match (sigma, line(path)) {
+                (Some(sigma), Mark { shape: crate::Shape::Line { x, y }, .. }) => {
+                    let range = self.sigma_range();
+                    let color = Axis::new("‖σ‖ before the episode", "").log();
+                    panel = panel.color(range.map_or(color.clone(), |(low, high)| color.range(low, high)));
+                    Mark::colored_line(x, y, &**sigma).label("executed")
+                }
+                (_, line) => line.series(EXECUTED).label("executed"),
+            };
+            panel = panel.mark(mark);
+        }
+        let starts: (Vec<f64>, Vec<f64>) =
+            episode.plan.legs.iter().map(|leg| place(0.0, &leg.initial_state)).unzip();
+        let past = self.study.history().episodes.iter().take_while(|other| other.episode < episode.episode);
+        let (old_x, old_y): (Vec<f64>, Vec<f64>) =
+            past.flat_map(|other| &other.rows).map(|r| place(r.t, &r.x)).unzip();
+        let (x, y): (Vec<f64>, Vec<f64>) = episode.rows.iter().map(|r| place(r.t, &r.x)).unzip();
+        panel
+            .mark(Mark::points(old_x, old_y, Marker::Dot).muted().label("measured before"))
+            .mark(Mark::points(starts.0, starts.1, Marker::Ring).muted().label("start"))
+            .mark(Mark::points(x, y, Marker::Cross).series(MEASURED).label("measured"))
     }
 
     fn controller(&self, health: &Health) -> Exhibit {
@@ -263,11 +339,7 @@ impl StudyView {
         Exhibit::new("controller", "Controller", about, figure)
     }
 
-    fn measurements(
-        &self,
-        episode: &EpisodeHistory,
-        model: Option<&dyn StatisticalModel>,
-    ) -> MeasurementTable {
+    fn measurements(&self, episode: &EpisodeHistory, model: &EpisodeModel) -> MeasurementTable {
         let task = self.task();
         let derivatives = episode.rows.iter().any(|row| row.x_dot.is_some());
         let names = |quantities: &[Quantity], suffix: &str| -> Vec<String> {
@@ -279,8 +351,11 @@ impl StudyView {
         if derivatives {
             columns.extend(names(&task.states, "_dot"));
         }
-        columns.push("residual [σ]".into());
-        let row = |row: &Row| {
+        columns.extend(["residual [σ]", "‖σ‖ before", "‖σ‖ after"].map(str::to_owned));
+        // The stored predictions are in the order of the measurements, if these are used.
+        let foretold =
+            |i: usize| model.measured.get(i).filter(|_| model.measured.len() == episode.rows.len());
+        let row = |(i, row): (usize, &Row)| {
             let mut cells = vec![Some(row.start as f64), Some(row.t), row.asked_t];
             cells.extend(row.x.iter().chain(&row.u).map(|v| Some(*v)));
             if derivatives {
@@ -289,10 +364,12 @@ impl StudyView {
                     row.x_dot.as_ref().map_or(none, |x_dot| x_dot.iter().map(|v| Some(*v)).collect()),
                 );
             }
-            cells.push(model.and_then(|model| residual(model, task, row)));
+            cells.push(foretold(i).and_then(|foretold| foretold.residual(&task.noise_std)));
+            cells.push(foretold(i).map(|foretold| foretold.sigma.0));
+            cells.push(foretold(i).and_then(|foretold| foretold.sigma.1));
             cells
         };
-        MeasurementTable { columns, rows: episode.rows.iter().map(row).collect() }
+        MeasurementTable { columns, rows: episode.rows.iter().enumerate().map(row).collect() }
     }
 
     fn motion(&self, episode: &EpisodeHistory) -> Option<Trajectory> {
@@ -315,34 +392,10 @@ impl StudyView {
     }
 }
 
-/// Largest residual of a measurement over the outputs, in standard deviations of the prediction (model and noise).
-fn residual(model: &dyn StatisticalModel, task: &Task, row: &Row) -> Option<f64> {
-    let x_dot = row.x_dot.as_ref().filter(|_| row.interval.is_none())?;
-    let point = [row.x.as_slice(), &row.u].concat();
-    if model.dims().point() != point.len() {
-        return None;
-    }
-    let mut posterior = Posterior::default();
-    model.posterior(Points::single(&point), Query::MeanStd, &mut posterior);
-    let (mean, std, beta) = (posterior.mean.value.at(0), posterior.std.value.at(0), model.confidence_scale());
-    let far = |j: usize| (x_dot[j] - mean[j]).abs() / (beta[j] * std[j]).hypot(task.noise_std[j]);
-    (0..x_dot.len()).map(far).reduce(f64::max).filter(|far| far.is_finite())
-}
-
-/// Pairs of states to draw against each other, as (x axis, y axis); `None` on the x axis is time.
-fn pairs(states: usize) -> Vec<(Option<usize>, usize)> {
-    match states {
-        1 => vec![(None, 0)],
-        2..=4 => (0..states).flat_map(|a| (a + 1..states).map(move |b| (Some(a), b))).collect(),
-        // Positions come first, then their velocities, as in all benchmark systems.
-        _ => (0..states / 2).map(|a| (Some(a), a + states / 2)).collect(),
-    }
-}
-
 /// The band in which a state is predicted.
-fn band(range: &Prediction, state: usize) -> Mark {
-    let row = |rows: &[Vec<f64>]| rows.iter().map(|x| x[state]).collect::<Vec<f64>>();
-    Mark::band(&*range.times, row(&range.low), row(&range.high)).series(PLANNED).label("predicted")
+fn band(prediction: &Prediction, state: usize) -> Mark {
+    let (low, high) = prediction.band(state);
+    Mark::band(&*prediction.times, low, high).series(PLANNED).label("predicted")
 }
 
 fn step_states(leg: &LegTable, i: usize) -> Mark {

@@ -6,6 +6,7 @@
 //! | `summary` | the study in numbers and tables |
 //! | `overall` | plots of the whole study: cost, regret, measurement times, computing time, information |
 //! | `episode` | plots and tables of one episode |
+//! | `verdict` | the result of a study in one sentence |
 //! | `compare` | several studies on the same axes |
 //! | [`sweep`] | a sweep: systems by variants, with the state of every cell |
 //!
@@ -18,16 +19,20 @@ mod episode;
 mod overall;
 mod summary;
 pub mod sweep;
+mod verdict;
 
 pub use baselines::Baselines;
 pub use compare::compare;
 pub use episode::{EpisodeView, MeasurementTable};
-pub use summary::{Compared, EpisodeRow, Fact, Next, Number, Setting, Summary};
+pub use summary::{Check, Compared, EpisodeRow, Fact, Next, Number, Setting, Summary};
+pub use verdict::{Tone, Verdict, Warning};
 
 use crate::Figure;
+use ocorl::simulate::Trajectory;
+use ocorl_study::simulated;
 use ocorl_study::store::Access;
 use ocorl_study::study::{Moments, Study, StudyError};
-use ocorl_study::trace::Trace;
+use ocorl_study::trace::{self, Trace};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,8 +46,21 @@ pub struct Exhibit {
     pub title: String,
     /// Caption of one sentence.
     pub about: String,
-    /// The plot.
+    /// The plot; a page receives it as pictures that are drawn already.
+    #[serde(rename = "drawn", serialize_with = "drawn")]
     pub figure: Figure,
+}
+
+/// Serializes a figure as one picture for each panel, and the number of columns.
+fn drawn<S: serde::Serializer>(figure: &Figure, serializer: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeStruct;
+    let (columns, panels) = crate::pictures(figure, &crate::Theme::PAGE);
+    let names: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
+    let mut drawn = serializer.serialize_struct("drawn", 3)?;
+    drawn.serialize_field("columns", &columns)?;
+    drawn.serialize_field("names", &names)?;
+    drawn.serialize_field("panels", &panels)?;
+    drawn.end()
 }
 
 impl Exhibit {
@@ -56,6 +74,8 @@ pub struct StudyView {
     study: Study,
     baselines: Baselines,
     traces: BTreeMap<usize, Trace>,
+    /// Optimal trajectories with known dynamics, one for each initial state, if they were stored.
+    optimum: Vec<Trajectory>,
     moments: Moments,
     next: Option<Next>,
 }
@@ -63,28 +83,29 @@ pub struct StudyView {
 impl StudyView {
     /// Opens the study in `folder` for reading; it neither waits for a writing process nor blocks it.
     pub fn open(folder: &Path) -> Result<Self, StudyError> {
-        let mut study = Study::open(folder, Access::Read)?;
+        let study = Study::open(folder, Access::Read)?;
         let episodes = study.history().episodes.len();
-        let traces = (0..episodes).filter_map(|n| Trace::read(folder, n).map(|trace| (n, trace))).collect();
+        let traces: BTreeMap<usize, Trace> =
+            (0..episodes).filter_map(|n| Trace::read(folder, n).map(|trace| (n, trace))).collect();
         let moments = study.moments()?;
-        let next = summary::next(&mut study);
-        Ok(StudyView { baselines: Baselines::of(&study), traces, moments, next, study })
+        let next = summary::next(&study, &traces);
+        let dims = study.system().task.dims();
+        let optimum = trace::optimum(folder).into_iter().filter(|path| path.dims() == dims).collect();
+        Ok(StudyView { baselines: Baselines::of(&study), traces, optimum, moments, next, study })
     }
 
-    /// Opens the study like [`StudyView::open`], and computes what can be reconstructed but takes time: the costs with known
-    /// dynamics, and the trajectories of simulated episodes. `tell` receives progress messages.
+    /// Opens the study like [`StudyView::open`], and computes what is not stored but can be reconstructed: the costs with known dynamics,
+    /// the trajectories of simulated episodes, and what plots show of the models. `tell` receives progress messages.
     pub fn open_whole(folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, StudyError> {
         let mut view = StudyView::open(folder)?;
         view.baselines.find_out(&view.study, tell);
         for number in 0..view.study.history().episodes.len() {
-            if view.traces.get(&number).is_none_or(|trace| trace.paths.is_empty()) {
-                tell(&format!("replaying episode {number}"));
-                if let Some(trace) = ocorl_study::simulated::retrace(&view.study, number)? {
-                    // Cached, so that the next reader need not compute it again. In a read-only folder this fails, and the next
-                    // reader does.
-                    let _ = trace.write(folder);
-                    view.traces.insert(number, trace);
-                }
+            if let Some(trace) = simulated::retrace(&view.study, number, view.traces.get(&number))? {
+                tell(&format!("completing the stored plots of episode {number}"));
+                // Cached, so that the next reader need not compute it again. In a read-only folder this fails, and the next reader
+                // does.
+                let _ = trace.write(folder);
+                view.traces.insert(number, trace);
             }
         }
         Ok(view)

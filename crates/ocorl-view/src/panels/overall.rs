@@ -3,17 +3,76 @@
 use super::{Exhibit, StudyView};
 use crate::plots::{Costs, cost_curves, time_axis};
 use crate::{Axis, Figure, Mark, Marker, Panel};
+use ocorl_study::study::{CostFrom, Status};
 use ocorl_study::trace::Trace;
+
+/// Costs nearer to the optimum than this, in percent, are drawn there: a logarithmic axis has no zero.
+const LEAST: f64 = 1e-3;
 
 impl StudyView {
     /// Plots of the whole study; a plot without data is omitted.
     pub fn overall(&self) -> Vec<Exhibit> {
-        let all = [self.cost(), self.regret(), self.times_raster(), self.timeline(), self.information()];
+        let all = [
+            self.strip(),
+            self.cost(),
+            self.regret(),
+            self.times_raster(),
+            self.timeline(),
+            self.information(),
+        ];
         all.into_iter().flatten().collect()
     }
 
     fn title(&self, what: &str) -> String {
         format!("{}: {what}", self.name())
+    }
+
+    /// Cost above the optimum (or the cost, if the optimum is not known) of every episode, with signs for what happened.
+    pub fn strip(&self) -> Option<Exhibit> {
+        let best = self.baselines.continuous.filter(|best| *best > 0.0);
+        let value = |cost: f64| best.map_or(cost, |best| (100.0 * (cost / best - 1.0)).max(LEAST));
+        let (mut line, mut signs) = ((Vec::new(), Vec::new()), [const { (Vec::new(), Vec::new()) }; 4]);
+        for (episode, (number, cost, _)) in self.study.history().episodes.iter().zip(self.costs()) {
+            let Some(closed) = &episode.closed else { continue };
+            let outside = closed.outcome.contains("limit") || closed.outcome.contains("left");
+            let kind = match (closed.status, closed.cost_from) {
+                (Status::Failed, _) if outside => 3,
+                (Status::Failed, _) => 2,
+                (_, CostFrom::Estimated) => 1,
+                _ => 0,
+            };
+            // An episode without a cost keeps its sign, at the height of the episode before it.
+            let height = if cost.is_finite() { value(cost) } else { line.1.last().copied().unwrap_or(100.0) };
+            line.0.push(number as f64);
+            line.1.push(if cost.is_finite() { height } else { f64::NAN });
+            signs[kind].0.push(number as f64);
+            signs[kind].1.push(height);
+        }
+        if line.0.is_empty() {
+            return None;
+        }
+        let axis = match best {
+            Some(_) => Axis::new("above optimum", "%").log(),
+            None => Axis::new("cost", "").log(),
+        };
+        let last = self.study.history().episodes.len().saturating_sub(1) as f64;
+        let across = Axis::new("episode", "").whole().shows("episode").range(-0.3, last + 0.3);
+        let mut panel = Panel::new("", across, axis).mark(Mark::line(line.0, line.1).series(0).unlisted());
+        let names = ["cost", "estimated cost", "aborted", "aborted at a limit"];
+        let markers = [Marker::Circle, Marker::Ring, Marker::Cross, Marker::Triangle];
+        for (((x, y), name), (i, marker)) in signs.into_iter().zip(names).zip(markers.into_iter().enumerate())
+        {
+            if !x.is_empty() {
+                panel = panel.mark(Mark::points(x, y, marker).series(usize::from(i >= 2)).label(name));
+            }
+        }
+        if best.is_some() {
+            panel = panel.mark(Mark::horizontal(1.0).muted().dotted().label("1 %"));
+        }
+        let title = self.title("cost above the optimum by episode");
+        let figure = Figure::new(title).height(92.0).panel(panel);
+        let about = "Cost of each episode above the optimum, on a logarithmic scale. Select an episode here.";
+        Some(Exhibit::new("strip", "Episodes", about, figure))
     }
 
     fn cost(&self) -> Option<Exhibit> {
@@ -50,9 +109,13 @@ impl StudyView {
         if x.is_empty() {
             return None;
         }
-        let panel = Panel::new("", episodes(), Axis::new("cumulative regret", ""))
-            .mark(Mark::line(&*x, &*y).label("sum of cost above the optimum"))
-            .mark(Mark::points(x, y, Marker::Circle).label("sum of cost above the optimum"));
+        let panel = Panel::new(
+            "",
+            episodes(),
+            Axis::new("cumulative regret", "").range(0.0_f64.min(sum), f64::INFINITY),
+        )
+        .mark(Mark::line(&*x, &*y).label("sum of cost above the optimum"))
+        .mark(Mark::points(x, y, Marker::Circle).label("sum of cost above the optimum"));
         let about = "Cumulative regret: sum over the planned episodes of their cost above the optimum.";
         let figure = Figure::new(self.title("cumulative regret")).panel(panel);
         Some(Exhibit::new("regret", "Cumulative regret", about, figure))
@@ -72,7 +135,7 @@ impl StudyView {
             return None;
         }
         let axis = time_axis(&self.study.system().task);
-        let panel = Panel::new("", axis, Axis::new("episode", "").whole())
+        let panel = Panel::new("", axis, Axis::new("episode", "").whole().shows("episode"))
             .mark(Mark::points(t, n, Marker::Bar).label("measured"));
         let asked = (!asked_t.is_empty())
             .then(|| Mark::points(asked_t, asked_n, Marker::Ring).series(1).label("requested"));
@@ -135,5 +198,5 @@ impl StudyView {
 }
 
 fn episodes() -> Axis {
-    Axis::new("episode", "").whole()
+    Axis::new("episode", "").whole().shows("episode")
 }

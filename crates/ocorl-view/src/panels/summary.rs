@@ -1,10 +1,13 @@
 //! A study in numbers and tables, as the report and the live page show it.
 
-use super::StudyView;
+use super::{StudyView, Verdict, Warning};
+use crate::report::amount;
 use ocorl::learn::{MeasurementKind, Settings};
 use ocorl::system::Quantity;
 use ocorl_study::plan_file::Named;
-use ocorl_study::study::{Study, Verdict};
+use ocorl_study::simulated::SOURCE;
+use ocorl_study::study::{History, Study, Verdict as Over};
+use ocorl_study::trace::Trace;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,13 +25,15 @@ pub struct Summary {
     pub updated: String,
     pub strategy: String,
     pub planner: String,
-    /// Whether the true dynamics are unknown: data come from hardware or an external simulator.
+    /// Whether the data come from hardware or an external simulator: the true dynamics are unknown, or somebody recorded measurements.
     pub hardware: bool,
     pub episodes: usize,
     pub of: usize,
     pub measurements: usize,
     pub pending: Option<usize>,
-    pub over: Option<Verdict>,
+    pub over: Option<Over>,
+    pub verdict: Verdict,
+    pub warnings: Vec<Warning>,
     pub spent: f64,
     pub budget: Option<f64>,
     pub horizon: f64,
@@ -42,8 +47,6 @@ pub struct Summary {
     pub notes: Vec<String>,
     pub health: Vec<Fact>,
     pub next: Option<Next>,
-    /// Name of the animated drawing of the system, if there is one.
-    pub animation: Option<&'static str>,
 }
 
 /// A headline number with its reference values.
@@ -79,6 +82,8 @@ pub struct EpisodeRow {
     pub cost: Option<f64>,
     pub cost_from: Option<&'static str>,
     pub regret: Option<f64>,
+    /// Cost above the optimum, in percent of the optimum.
+    pub percent: Option<f64>,
     pub measured: usize,
     pub asked: usize,
     pub reason: Option<String>,
@@ -123,26 +128,108 @@ pub struct Next {
     pub horizon: f64,
     /// Whether the expected improvement exceeds the cost of the episode, as a sentence.
     pub worth: Option<String>,
+    /// What to look at before the plan is run.
+    pub checks: Vec<Check>,
 }
 
-/// With more data than this, the expected improvement of an episode is not computed, because it takes too long.
-const MOST_FOR_WORTH: usize = 500;
+/// One thing to look at before a plan is run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// What was checked.
+    pub what: String,
+    /// The result.
+    pub value: String,
+    /// Whether nothing is wrong with it.
+    pub fine: bool,
+}
 
 /// The pending episode of a study, if there is one.
-pub(super) fn next(study: &mut Study) -> Option<Next> {
+pub(super) fn next(study: &Study, traces: &BTreeMap<usize, Trace>) -> Option<Next> {
     let pending = study.history().pending()?;
     let (episode, plan) = (pending.episode, pending.plan.clone());
-    let quick = study.history().measurements() <= MOST_FOR_WORTH;
-    // A failure here must not hide the rest of the view.
-    let worth = quick.then(|| study.worth().ok().flatten()).flatten();
+    let worth = traces.get(&episode).and_then(|trace| trace.worth.clone());
     let rule = plan.legs.iter().find_map(|leg| leg.rule.as_ref());
     Some(Next {
         episode,
         measure_at: plan.legs.iter().map(|leg| leg.measure_at.clone()).collect(),
         rule: rule.map(|rule| format!("{}, at most {}", rule.strategy.replace('-', " "), rule.most)),
         horizon: plan.horizon,
-        worth: worth.map(|worth| worth.recommendation()),
+        checks: checks(study, traces, episode),
+        worth,
     })
+}
+
+/// Share of the time at a control limit above which a plan deserves a look.
+const SATURATED: f64 = 0.5;
+
+/// Predicted ranges of the states against their limits, controls at their limits, and the change from the last plan.
+fn checks(study: &Study, traces: &BTreeMap<usize, Trace>, episode: usize) -> Vec<Check> {
+    let (task, episodes) = (&study.system().task, &study.history().episodes);
+    let mut found = Vec::new();
+    let model = traces.get(&episode).and_then(|trace| trace.model.as_ref());
+    for prediction in model.into_iter().flat_map(|model| &model.predicted).filter(|p| !p.draws.is_empty()) {
+        for (i, quantity) in task.states.iter().enumerate() {
+            let (lower, upper) = (task.state_bounds.lower[i], task.state_bounds.upper[i]);
+            if !lower.is_finite() && !upper.is_finite() {
+                continue;
+            }
+            let (low, high) = prediction.band(i);
+            let low = low.into_iter().fold(f64::INFINITY, f64::min);
+            let high = high.into_iter().fold(f64::NEG_INFINITY, f64::max);
+            let leaves = |draw: &&Vec<Vec<f64>>| draw.iter().any(|x| x[i] < lower || x[i] > upper);
+            let leaving = prediction.draws.iter().filter(leaves).count();
+            let outside = if leaving == 0 {
+                String::new()
+            } else {
+                format!("; {leaving} of {} predicted trajectories leave it", prediction.draws.len())
+            };
+            let unit = if quantity.unit.is_empty() { String::new() } else { format!(" {}", quantity.unit) };
+            found.push(Check {
+                what: format!("{} stays within [{}, {}]{unit}", quantity.name, amount(lower), amount(upper)),
+                value: format!("predicted {} to {}{outside}", amount(low), amount(high)),
+                fine: leaving == 0,
+            });
+        }
+    }
+    let Some(plan) = episodes.get(episode).and_then(|episode| episode.plan.legs.first()) else {
+        return found;
+    };
+    let bounds = &task.control_bounds;
+    let limited =
+        (0..task.controls.len()).any(|j| bounds.lower[j].is_finite() || bounds.upper[j].is_finite());
+    if limited && !plan.controls.is_empty() {
+        let near = |a: f64, b: f64| b.is_finite() && (a - b).abs() <= 1e-6 * (1.0 + b.abs());
+        let at =
+            |u: &&Vec<f64>| (0..u.len()).any(|j| near(u[j], bounds.lower[j]) || near(u[j], bounds.upper[j]));
+        let share = plan.controls.iter().filter(at).count() as f64 / plan.controls.len() as f64;
+        found.push(Check {
+            what: "controls at a limit".into(),
+            value: format!("{:.0} % of the plan", 100.0 * share),
+            fine: share <= SATURATED,
+        });
+    }
+    let before = episode.checked_sub(1).and_then(|last| episodes[last].plan.legs.first());
+    if let Some(before) = before.filter(|before| before.controls.len() == plan.controls.len() && episode > 1)
+    {
+        let values = || before.controls.iter().flatten().chain(plan.controls.iter().flatten());
+        let (low, high) =
+            values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), u| (l.min(*u), h.max(*u)));
+        let pairs = before.controls.iter().flatten().zip(plan.controls.iter().flatten());
+        let count = plan.controls.iter().flatten().count().max(1) as f64;
+        let change =
+            (pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>() / count).sqrt() / (high - low).max(1e-12);
+        found.push(Check {
+            what: "change from the last plan".into(),
+            value: format!("{:.0} % of the range of the controls (rms)", 100.0 * change),
+            fine: true,
+        });
+    }
+    found
+}
+
+/// Whether measurements of an episode were recorded by something else than the simulation of this program.
+fn is_told(history: &History) -> bool {
+    history.episodes.iter().flat_map(|episode| &episode.told).any(|told| told.source != SOURCE)
 }
 
 impl StudyView {
@@ -169,7 +256,7 @@ impl StudyView {
             updated: self.moments.last.clone(),
             strategy: created.settings.strategy.name().into(),
             planner: setting_text(&created.settings.explore),
-            hardware: system.truth.is_none(),
+            hardware: system.truth.is_none() || is_told(study.history()),
             episodes: overview.episodes,
             of: overview.of,
             measurements: overview.measurements,
@@ -182,13 +269,14 @@ impl StudyView {
             states: named(&system.task.states),
             controls: named(&system.task.controls),
             angles: system.task.angles.clone(),
+            verdict: self.verdict(),
+            warnings: self.warnings(),
             numbers: self.numbers(),
             rows: self.rows(),
             configuration: configuration(study),
             notes: study.history().notes.clone(),
             health: self.health(),
             next: self.next.clone(),
-            animation: animation(&created.system).filter(|_| created.file.is_none()),
         }
     }
 
@@ -234,6 +322,7 @@ impl StudyView {
                     cost: finite(cost),
                     cost_from: closed.map(|closed| closed.cost_from.name()),
                     regret: self.baselines.continuous.and_then(|best| finite(cost - best)),
+                    percent: self.baselines.continuous.and_then(|best| finite(100.0 * (cost / best - 1.0))),
                     measured: episode.rows.len(),
                     asked: episode.plan.asked(),
                     reason: episode.reason.clone(),
@@ -321,18 +410,4 @@ fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, String>) {
 /// A setting value as text.
 pub(super) fn setting_text(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| Some(value.as_str()?.to_owned())).unwrap_or_default()
-}
-
-/// Name of the animated drawing of a system, if there is one.
-fn animation(system: &str) -> Option<&'static str> {
-    const MOVING: [&str; 7] = [
-        "pendulum",
-        "cart-pole",
-        "furuta-pendulum",
-        "bicycle",
-        "quadrotor-2d",
-        "quadrotor-3d",
-        "mountain-car",
-    ];
-    MOVING.into_iter().find(|name| *name == system)
 }

@@ -14,7 +14,7 @@ pub(super) fn episodes() -> Axis {
     Axis::new("episode", "").whole()
 }
 
-/// How the seeds are summarized: the median for costs, the mean for regret, as in the paper.
+/// How the seeds are summarized. The median always lies within its band; a mean may leave it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Middle {
     Median,
@@ -56,7 +56,7 @@ impl Curve {
                 sums.entry(row.episode).or_default().push(sum);
             }
         }
-        Curve::new(&sums, Middle::Mean)
+        Curve::new(&sums, Middle::Median)
     }
 
     /// Exponent α of the fit c n^α to the curve.

@@ -1,10 +1,11 @@
 //! The learned vector field over two states, shaded by model uncertainty.
 
 use super::phase::{Plane, thin};
-use crate::{Axis, Figure, Mark, Marker, Panel};
-use ocorl::linalg::Points;
+use crate::{Axis, Figure, Mark, Marker, Panel, Shape};
+use ocorl::linalg::{Blocks, Points};
 use ocorl::model::{Posterior, Query, StatisticalModel};
-use ocorl_study::run_snapshot::{RunSnapshot, uncertainty};
+use ocorl_study::episode_model::uncertainty;
+use ocorl_study::run_snapshot::RunSnapshot;
 
 /// Number of heat map cells and of arrows along each axis.
 const CELLS: usize = 40;
@@ -16,7 +17,7 @@ const MARGIN: f64 = 0.25;
 /// after the last. Other states are at their median over the data.
 pub fn field(run: &RunSnapshot, episodes: &[usize]) -> Figure {
     let b = &run.subject;
-    let mut figure = Figure::new(format!("{}: the learned vector field", b.title))
+    let figure = Figure::new(format!("{}: the learned vector field is right where it was measured", b.title))
         .subtitle(format!(
             "Control {:?}; shaded by model uncertainty, seed {}",
             b.task.safe_control, run.seed
@@ -26,6 +27,7 @@ pub fn field(run: &RunSnapshot, episodes: &[usize]) -> Figure {
         return figure.subtitle("This system has one state; see its model slices instead");
     }
     let last = run.snapshots.len();
+    let mut panels: Vec<Panel> = Vec::new();
     for &episode in episodes.iter().chain([&last]) {
         let before = run.snapshots.get(episode).map(|s| s.before.clone());
         let (model, title) = match before {
@@ -33,9 +35,17 @@ pub fn field(run: &RunSnapshot, episodes: &[usize]) -> Figure {
             Some(None) => continue,
             None => (run.model.clone(), "After the last episode".into()),
         };
-        figure = figure.panel(panel(run, model.as_ref(), episode, &title));
+        panels.push(panel(run, model.as_ref(), episode, &title));
     }
-    figure
+    // One scale for all panels.
+    let shades = panels.iter().flat_map(|panel| &panel.marks).filter_map(|mark| match &mark.shape {
+        Shape::Heat { values, .. } => Some(values.iter().copied().filter(|v| *v > 0.0)),
+        _ => None,
+    });
+    let (low, high) = shades.flatten().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
+    let color = Axis::new("‖σ‖", "").log();
+    let color = if low < high { color.range(low, high) } else { color };
+    panels.into_iter().fold(figure, |figure, panel| figure.panel(panel.color(color.clone())))
 }
 
 fn panel(run: &RunSnapshot, model: &dyn StatisticalModel, before: usize, title: &str) -> Panel {
@@ -70,9 +80,14 @@ fn panel(run: &RunSnapshot, model: &dyn StatisticalModel, before: usize, title: 
     let to = |r: usize| posterior.mean.value.iter().map(|f| f[r]).collect::<Vec<f64>>();
     let mut panel = plane
         .panel(&b.task, title)
-        .color(Axis::new("‖σ‖", ""))
         .mark(Mark::heat(x_edges, y_edges, sigma))
-        .mark(Mark::arrows(at(0), at(1), to(0), to(1)).series(6).label("μ"));
+        .mark(Mark::arrows(at(0), at(1), to(0), to(1)).series(6).label("learned μ"));
+    if let Some(known) = &b.truth {
+        let mut truth = Blocks::zeros(b.task.states.len(), points.len() / base.len());
+        known.dynamics().derivative(Points::new(&points, base.len()), truth.as_mut_slice());
+        let to = |r: usize| truth.iter().map(|f| f[r]).collect::<Vec<f64>>();
+        panel = panel.mark(Mark::arrows(at(0), at(1), to(0), to(1)).series(1).label("true f"));
+    }
     if let Some(leg) = before.checked_sub(1).and_then(|i| run.snapshots[i].episode.executed.first()) {
         let (x, y) = plane.points(&leg.trajectory.times, &leg.trajectory.states);
         panel = panel.mark(Mark::line(thin(&x), thin(&y)).series(1).label("last episode"));

@@ -14,8 +14,9 @@
 //! | `gaps` | any sweep | final cost of each system above its optimum: Table 1 as a plot |
 //! | `theory` | a sweep over strategies | regret, measurements taken and required, information gain and β |
 //! | `phase` | a run snapshot | trajectory coloured by model uncertainty, with the measurements |
-//! | `uncertainty` | a run snapshot | model uncertainty along the predicted trajectory, with the measurement times |
-//! | `slices`, `field` | a run snapshot | the model beside the true dynamics |
+//! | `learning` | a run snapshot | the first episodes over time; also as an animated SVG |
+//! | `uncertainty` | a run snapshot, or the stored model of an episode | model uncertainty along the plan before and after, with the measurements |
+//! | `slices`, `field` | a run snapshot, or the stored model of an episode | the model beside the true dynamics |
 //! | `calibration` | run snapshots | nominal and observed coverage of the model's bands |
 //!
 //! `curves` and `naming` are shared.
@@ -25,6 +26,7 @@ mod cost;
 mod curves;
 mod field;
 mod gaps;
+mod learning;
 mod measurements;
 pub(crate) mod naming;
 mod optimal;
@@ -39,10 +41,12 @@ mod total_measurements;
 mod uncertainty;
 
 pub use calibration::calibration;
+pub(crate) use calibration::coverage;
 pub use cost::{Costs, cost_curves};
 pub(crate) use curves::{Curve, Middle};
 pub use field::field;
 pub use gaps::gaps;
+pub use learning::{learning, learning_animated};
 pub use measurements::measurements;
 pub use optimal::{one_system, several_systems};
 pub use optimism::optimism;
@@ -50,8 +54,10 @@ pub use phase::phase;
 pub(crate) use phase::time_axis;
 pub use regret::regret;
 pub use run::{Run, run_cost, run_phase};
+pub(crate) use slices::model_slices;
 pub use slices::slices;
 pub use strategies::strategies;
 pub use theory::{information, theory};
 pub use total_measurements::total_measurements;
 pub use uncertainty::uncertainty;
+pub(crate) use uncertainty::{information_panel, profiles_range, uncertainty_panel};

@@ -1,5 +1,7 @@
 //! Phase portraits: executed trajectories, model uncertainty along them, and measurements.
 
+use super::naming::symbol;
+use super::profiles_range;
 use crate::{Axis, Figure, Mark, Marker, Panel};
 use ocorl::linalg::Blocks;
 use ocorl::plant::RolloutResult;
@@ -30,7 +32,7 @@ impl Plane {
     }
 
     pub(super) fn panel(&self, task: &Task, title: &str) -> Panel {
-        let axis = |i: usize| Axis::new(&task.states[i].name, &task.states[i].unit);
+        let axis = |i: usize| Axis::new(symbol(&task.states[i].name), &task.states[i].unit);
         let (x, y) = if self.two { (axis(0), axis(1)) } else { (time_axis(task), axis(0)) };
         Panel::new(title, x, y)
     }
@@ -48,7 +50,7 @@ impl Plane {
 
 /// The time axis over the whole horizon.
 pub(crate) fn time_axis(task: &Task) -> Axis {
-    Axis::new("time", task.time_unit()).range(0.0, task.horizon)
+    Axis::new("time t", task.time_unit()).range(0.0, task.horizon).shows("t")
 }
 
 /// The executed trajectory of some episodes, coloured by ‖σ‖ of the model before them. Crosses are the chosen measurements, plus
@@ -57,19 +59,25 @@ pub fn phase(run: &RunSnapshot, episodes: &[usize]) -> Figure {
     let b = &run.subject;
     let plane = Plane::of(&b.task);
     let name = run.settings.strategy.name().replace('-', " ");
-    let mut figure = Figure::new(format!("{}: measurements and model uncertainty", b.title))
-        .subtitle(format!(
-            "{name}, seed {}; each panel coloured by the model uncertainty before the episode",
-            run.seed
-        ))
-        .columns(episodes.len().clamp(1, 2));
-    for snapshot in run.snapshots.iter().filter(|s| episodes.contains(&s.episode.record.episode)) {
+    let chosen: Vec<&Snapshot> =
+        run.snapshots.iter().filter(|s| episodes.contains(&s.episode.record.episode)).collect();
+    let color = Axis::new("‖σ‖ before", "").log();
+    let color = profiles_range(chosen.iter().map(|s| &s.model))
+        .map_or(color.clone(), |(low, high)| color.range(low, high));
+    let mut figure =
+        Figure::new(format!("{}: uncertainty falls along the trajectory with every episode", b.title))
+            .subtitle(format!(
+                "{name}, seed {}; coloured by the model uncertainty before the episode, on one scale",
+                run.seed
+            ))
+            .columns(episodes.len().clamp(1, 2));
+    for snapshot in chosen {
         let title = format!("Episode {}", snapshot.episode.record.episode);
         let panel = snapshot
             .episode
             .executed
             .iter()
-            .fold(plane.panel(&b.task, &title).color(Axis::new("‖σ‖ before", "")), |panel, leg| {
+            .fold(plane.panel(&b.task, &title).color(color.clone()), |panel, leg| {
                 draw(panel, &plane, snapshot, leg, run.settings.measurements)
             });
         figure = figure.panel(panel);
@@ -93,8 +101,20 @@ fn draw(panel: Panel, plane: &Plane, snapshot: &Snapshot, leg: &RolloutResult, c
     let even = (0..count).map(|i| (last * i + count.saturating_sub(1) / 2) / count.saturating_sub(1).max(1));
     let (even_x, even_y): (Vec<f64>, Vec<f64>) =
         even.map(|i| i.min(last)).map(|i| plane.place(path.times[i], path.states.at(i))).unzip();
-    panel
+    let (px, py) = (thin(&x), thin(&y));
+    // Arrows show the direction of time.
+    let heads: Vec<usize> = (1..=4).map(|i| (px.len() * i / 5).min(px.len().saturating_sub(2))).collect();
+    let heads: &[usize] = if px.len() > 10 { &heads } else { &[] };
+    let at = |of: &[f64], shift: usize| heads.iter().map(|i| of[i + shift]).collect::<Vec<f64>>();
+    let by = |of: &[f64]| at(of, 1).iter().zip(at(of, 0)).map(|(b, a)| b - a).collect::<Vec<f64>>();
+    let plan = snapshot.episode.plans.first().and_then(Option::as_ref).map(|plan| {
+        let (x, y) = plane.points(&plan.plan.times, &plan.plan.states);
+        Mark::line(thin(&x), thin(&y)).series(1).dashed().label("planned")
+    });
+    plan.into_iter()
+        .fold(panel, Panel::mark)
         .mark(line.label("executed"))
+        .mark(Mark::arrows(at(&px, 0), at(&py, 0), by(&px), by(&py)).muted().unlisted())
         .mark(Mark::points(even_x, even_y, Marker::Plus).muted().label("equidistant"))
         .mark(Mark::points(chosen_x, chosen_y, Marker::Cross).series(1).label("measured"))
 }

@@ -13,8 +13,8 @@ pub struct Run<'a> {
     pub benchmark: &'a KnownSystem,
     /// Settings of the run.
     pub settings: &'a Settings,
-    /// Costs with known dynamics.
-    pub known: &'a Known,
+    /// Costs with known dynamics, if they could be computed.
+    pub known: Option<&'a Known>,
     /// The paper's result for this system and strategy, if it has one.
     pub paper: Option<Cell>,
     /// The episodes; at least one.
@@ -29,7 +29,8 @@ const PLANNED: usize = 1;
 
 /// Cost by episode and cost above the optimum, beside the reference costs.
 pub fn run_cost(run: &Run<'_>) -> Figure {
-    let (units, known) = (run.benchmark.table_units(), run.known.printed(run.benchmark.table_units()));
+    let units = run.benchmark.table_units();
+    let known = run.known.map(|known| known.printed(units));
     let records = || run.episodes.iter().map(|e| &e.record);
     cost_curves(&Costs {
         title: &format!("{}: cost by episode", run.benchmark.title),
@@ -37,8 +38,8 @@ pub fn run_cost(run: &Run<'_>) -> Figure {
         episodes: &records().map(|r| r.episode as f64).collect::<Vec<_>>(),
         costs: &records().map(|r| units.cost(r.cost)).collect::<Vec<_>>(),
         planned: None,
-        best: Some(known.continuous),
-        held: Some(known.held),
+        best: known.map(|known| known.continuous),
+        held: known.map(|known| known.held),
         paper: run.paper.map(|cell| cell.mean),
     })
 }

@@ -1,12 +1,12 @@
 //! Writes a report as one self-contained HTML file: no script, nothing fetched, all text escaped.
 //!
-//! Figures are drawn once, in the light theme; on dark screens the style sheet replaces each of its colours by its dark
-//! counterpart. Every panel is a separate image, so that narrow screens show panels below each other at a legible size.
+//! Figures name their colours, which the style sheet sets for light and dark screens. Every panel is a separate image, so that narrow screens show panels below each other at a legible size.
 
 use super::style::style;
-use super::{Block, Cell, Comparison, Document, Emphasis, Number, Section, Table, percent};
-use crate::figure::{Figure, Panel};
-use crate::svg::drawn;
+use super::{Block, Cell, Comparison, Document, Emphasis, Number, Picture, Section, Table, percent};
+use crate::figure::Figure;
+use crate::panels::Tone;
+use crate::svg::pictures;
 use crate::text::escape;
 use crate::theme::Theme;
 use std::fmt::Write;
@@ -54,9 +54,15 @@ fn contents(sections: &[Section]) -> String {
 /// Adds a section; blocks that do not fit are omitted.
 fn add(section: &Section, page: &mut String) {
     let id = slug(section.id);
+    // A closed section opens without a script.
+    let (open, close, class) = if section.folded {
+        ("<details>\n<summary>", "</summary>\n", " class=\"folded\"")
+    } else {
+        ("", "", "")
+    };
     let _ = write!(
         page,
-        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n{}",
+        "<section id=\"{id}\"{class} aria-labelledby=\"{id}-title\">\n{open}<h2 id=\"{id}-title\">{}</h2>\n{close}{}",
         escape(&section.title),
         paragraph("about", &section.about)
     );
@@ -68,7 +74,7 @@ fn add(section: &Section, page: &mut String) {
             *page += &paragraph("note", "Omitted to limit the size of this page; report.json has it.");
         }
     }
-    *page += "</section>\n";
+    *page += if section.folded { "</details>\n</section>\n" } else { "</section>\n" };
 }
 
 fn block_html(block: &Block, section: &str) -> String {
@@ -78,6 +84,24 @@ fn block_html(block: &Block, section: &str) -> String {
         Block::Numbers { numbers } => {
             let numbers: String = numbers.iter().map(number_html).collect();
             format!("<ul class=\"numbers\">\n{numbers}</ul>\n")
+        }
+        Block::Verdict(verdict) => {
+            let tone = match verdict.tone {
+                Tone::Good => "good",
+                Tone::Fair => "fair",
+                Tone::Bad => "bad",
+                Tone::Open => "open",
+            };
+            paragraph(&format!("verdict {tone}"), &verdict.text)
+        }
+        Block::Filmstrip { pictures } => {
+            let each = pictures.iter().map(|Picture { caption, svg }| {
+                format!(
+                    "<figure>\n<div class=\"plot\">{svg}</div>\n<figcaption>{}</figcaption>\n</figure>\n",
+                    escape(caption)
+                )
+            });
+            format!("<div class=\"filmstrip\">\n{}</div>\n", each.collect::<Vec<_>>().concat())
         }
         Block::Text { text } => paragraph("text", text),
         Block::Facts { facts } => {
@@ -95,21 +119,15 @@ fn block_html(block: &Block, section: &str) -> String {
 
 /// Title and subtitle as caption, each panel as an image.
 fn figure_html(figure: &Figure, about: &str) -> String {
-    let columns = figure.columns.clamp(1, figure.panels.len().max(1)).min(3);
-    // Width in the units of the image's text at which the text has its nominal size.
-    let (width, class) = match columns {
-        1 if figure.panels.len() == 1 => (760.0, "one"),
-        1 => (760.0, "one rows"),
-        2 => (470.0, "two"),
-        _ => (360.0, "three"),
+    let (columns, pictures) = pictures(figure, &Theme::PAGE);
+    let class = match columns {
+        1 if figure.panels.len() == 1 => "one",
+        1 => "one rows",
+        2 => "two",
+        _ => "three",
     };
-    let picture = |panel: &Panel| {
-        let alone = Figure::new("").panel(panel.clone());
-        let names = [&figure.title, &panel.title];
-        let name = names.into_iter().filter(|n| !n.is_empty()).map(String::as_str).collect::<Vec<_>>();
-        format!("<div class=\"plot\">{}</div>\n", drawn(&alone, &Theme::LIGHT, width, &name.join(": ")))
-    };
-    let pictures: String = figure.panels.iter().map(picture).collect();
+    let picture = |picture: &String| format!("<div class=\"plot\">{picture}</div>\n");
+    let pictures = pictures.iter().map(picture).collect::<Vec<_>>().concat();
     let strong = if figure.title.is_empty() {
         String::new()
     } else {

@@ -27,6 +27,7 @@ pub use study::{of_view, study};
 pub use sweep::sweep;
 
 use crate::figure::Figure;
+use crate::panels::Verdict;
 use ocorl_study::files::write_atomically;
 use serde::Serialize;
 use std::io;
@@ -54,6 +55,9 @@ pub struct Section {
     pub about: String,
     /// Content of the section.
     pub blocks: Vec<Block>,
+    /// Whether the section is closed at first, and not printed: appendices.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub folded: bool,
 }
 
 /// A piece of content.
@@ -75,6 +79,13 @@ pub enum Block {
         /// The numbers, from left to right.
         numbers: Vec<Number>,
     },
+    /// The result in one sentence.
+    Verdict(Verdict),
+    /// Pictures side by side, each with a caption.
+    Filmstrip {
+        /// Captions and SVG drawings.
+        pictures: Vec<Picture>,
+    },
     /// A paragraph.
     Text {
         /// Text of the paragraph.
@@ -90,6 +101,16 @@ pub enum Block {
         /// The text; line breaks are kept.
         text: String,
     },
+}
+
+/// A drawing with its caption.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Picture {
+    /// The caption.
+    pub caption: String,
+    /// The drawing as SVG, made by this crate.
+    #[serde(skip)]
+    pub svg: String,
 }
 
 /// A table of rows and columns.
@@ -232,6 +253,12 @@ impl Section {
     #[must_use]
     pub fn about(self, about: impl Into<String>) -> Self {
         Section { about: about.into(), ..self }
+    }
+
+    /// Closes the section at first, and leaves it out of prints.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        Section { folded: true, ..self }
     }
 
     /// Appends a block.

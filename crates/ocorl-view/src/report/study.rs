@@ -1,7 +1,8 @@
 //! The report of a study: headline numbers, cost, episodes, model, data, configuration and versions.
 
-use super::{Block, Cell, Comparison, Document, Emphasis, Number, Section, Table};
+use super::{Block, Cell, Comparison, Document, Emphasis, Number, Picture, Section, Table};
 use super::{amount, cost};
+use crate::Theme;
 use crate::panels::{EpisodeView, Exhibit, StudyView, Summary};
 use crate::text::capital;
 use ocorl_study::study::StudyError;
@@ -21,27 +22,32 @@ pub fn of_view(view: &StudyView) -> Document {
     let (summary, overall) = (view.summary(), view.overall());
     let find = |id: &str| overall.iter().find(|exhibit| exhibit.id == id);
     let looked = looked_at(view);
-    let mut sections = vec![self::summary(&summary, view)];
+    let last = looked.last().map_or(&[][..], std::slice::from_ref);
     let plots = |id: &'static str, title: &str, ids: &[&str]| {
         let blocks: Vec<Block> = ids.iter().filter_map(|id| find(id)).map(block).collect();
         (!blocks.is_empty()).then(|| Section { blocks, ..Section::new(id, title) })
     };
-    sections.extend(plots("cost", "Cost and regret", &["cost", "regret"]));
-    sections.extend(each(&looked, "states", "States and controls"));
-    sections.extend(each(&looked, "phase", "Phase portraits"));
-    sections.extend(each(&looked, "uncertainty", "Model uncertainty along the trajectory"));
-    let last = looked.last().map_or(&[][..], std::slice::from_ref);
-    sections.extend(each(last, "slices", "Model slices"));
-    sections.extend(each(last, "calibration", "Calibration"));
+    let mut sections = vec![self::summary(&summary, view)];
+    sections.extend(filmstrip(view));
+    sections.extend(plots("cost", "Cost by episode", &["cost"]));
+    sections.extend(each(last, "phase", "State space"));
+    sections.extend(each(last, "uncertainty", "Why it measured there"));
     sections.extend(plots("times", "Measurement times", &["times"]));
-    sections.extend(plots("information", "Information gain", &["information"]));
-    sections.extend(plots("timing", "Computing time", &["timeline"]));
-    sections.extend(each(last, "controller", "Controller performance"));
     sections.push(episodes(&summary));
-    sections.extend(measurements(&looked));
-    sections.push(data(&summary));
-    sections.push(configuration(&summary));
-    sections.push(made_by(&summary));
+    let appendices = [
+        each(&looked, "states", "States and controls"),
+        plots("regret", "Regret", &["regret"]),
+        each(last, "slices", "Model slices"),
+        each(last, "calibration", "Calibration"),
+        plots("information", "Information gain", &["information"]),
+        plots("timing", "Computing time", &["timeline"]),
+        each(last, "controller", "Controller performance"),
+        measurements(&looked),
+        Some(data(&summary)),
+        Some(configuration(&summary)),
+        Some(made_by(&summary)),
+    ];
+    sections.extend(appendices.into_iter().flatten().map(Section::folded));
     Document { title: title(&summary), subtitle: subtitle(&summary), sections }
 }
 
@@ -70,6 +76,25 @@ fn looked_at(view: &StudyView) -> Vec<EpisodeView> {
     let mut numbers = vec![1.min(last), last.div_ceil(2), last];
     numbers.dedup();
     numbers.into_iter().filter_map(|number| view.episode(number)).collect()
+}
+
+/// The system in episodes 0, 1, 2 and the last recorded one; `None` if it has no drawing.
+fn filmstrip(view: &StudyView) -> Option<Section> {
+    const SIZE: (f64, f64) = (260.0, 220.0);
+    let costs = view.costs();
+    let last = view.study().history().next().checked_sub(1)?;
+    let mut numbers = vec![0, 1.min(last), 2.min(last), last];
+    numbers.dedup();
+    let picture = |number: usize| {
+        let cost = costs.get(number).map_or(f64::NAN, |(_, cost, _)| *cost);
+        let cost = if cost.is_finite() { format!(": cost {}", self::cost(cost)) } else { String::new() };
+        let svg = view.strobe(number, &Theme::PAGE, SIZE)?;
+        Some(Picture { caption: format!("Episode {number}{cost}"), svg })
+    };
+    let pictures: Vec<Picture> = numbers.into_iter().filter_map(picture).collect();
+    let about = "The system at even intervals of each episode, the last position darkest; orange: the path of its tip.";
+    let section = Section::new("filmstrip", "How it learned").about(about);
+    (!pictures.is_empty()).then(|| section.block(Block::Filmstrip { pictures }))
 }
 
 fn block(exhibit: &Exhibit) -> Block {
@@ -124,7 +149,12 @@ fn summary(summary: &Summary, view: &StudyView) -> Section {
             ..Number::default()
         });
     }
-    let mut section = Section::new("summary", "Summary").block(Block::Numbers { numbers });
+    let mut section = Section::new("summary", "Result")
+        .block(Block::Verdict(summary.verdict.clone()))
+        .block(Block::Numbers { numbers });
+    for warning in &summary.warnings {
+        section = section.block(Block::text(format!("{}. {}", capital(&warning.text), warning.action)));
+    }
     if !view.baselines().computed && view.baselines().continuous.is_some() {
         section = section.block(Block::text(
             "The optimum and the optimal zero-order hold are the values that the paper prints; they were not computed for this study.",
@@ -148,7 +178,7 @@ fn episodes(summary: &Summary) -> Section {
         "ended",
         "#cost",
         "#planned",
-        "#above optimum",
+        "#above optimum %",
         "#measured",
         "#requested",
         "#planning s",
@@ -176,7 +206,7 @@ fn episodes(summary: &Summary) -> Section {
             Cell::new(ended, emphasis),
             row.cost.map_or("–".into(), |value| format!("{about}{}", cost(value))).into(),
             number(row.planned_cost, cost),
-            number(row.regret, amount),
+            number(row.percent, amount),
             row.measured.to_string().into(),
             row.asked.to_string().into(),
             number(row.planning_seconds, |s| format!("{s:.2}")),

@@ -92,6 +92,9 @@ fn example(pattern: &str) -> String {
         "/api/study/{id}/report.html" => "/api/study/ID/report.html",
         "/api/study/{id}/measured" => "/api/study/ID/measured",
         "/api/study/{id}/fail" => "/api/study/ID/fail",
+        "/api/study/{id}/discard" => "/api/study/ID/discard",
+        "/api/study/{id}/ask" => "/api/study/ID/ask",
+        "/api/study/{id}/complete" => "/api/study/ID/complete",
         "/api/study/{id}/note" => "/api/study/ID/note",
         new => panic!("add an example of {new} here"),
     };
@@ -180,7 +183,7 @@ fn nothing_of_another_page_is_accepted() {
         vec![("Content-Type", "text/csv"), with],
     ];
     for lines in &cases {
-        for what in ["note", "fail"] {
+        for what in ["note", "fail", "discard", "ask", "complete"] {
             let path = format!("/api/study/{}/{what}", Lab::id());
             let reply = lab.ask("POST", &path, lines, br#"{"text":"x"}"#);
             assert_eq!(reply.status, 403, "{lines:?}: {}", reply.text());
@@ -246,7 +249,6 @@ fn no_file_outside_is_given_out() {
     let prefixes = [
         "/",
         "/assets/",
-        "/assets/vendor/",
         "/api/study/",
         "/api/sweep/",
         &format!("/api/study/{id}/"),
@@ -333,8 +335,13 @@ fn a_study_that_becomes_a_link_is_gone() {
 fn listening_for_others_needs_a_token_of_ones_own() {
     let root = tempfile::tempdir().unwrap();
     begin(&root.path().join("lab"));
-    let options =
-        |token| Options { root: root.path().into(), host: Some([0, 0, 0, 0].into()), port: Some(0), token };
+    let options = |token| Options {
+        root: root.path().into(),
+        host: Some([0, 0, 0, 0].into()),
+        port: Some(0),
+        token,
+        program: None,
+    };
     assert!(matches!(Server::start(&options(None)).err(), Some(WatchError::NeedsToken { .. })));
     assert!(Token::given("guess-me").is_err());
     let token = Token::given(&"t0ken-".repeat(6)).unwrap();

@@ -153,7 +153,7 @@ impl Reply {
 /// the head is read.
 pub(crate) fn raw(at: SocketAddr, bytes: &[u8]) -> Option<Reply> {
     let mut stream = TcpStream::connect(at).unwrap();
-    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // A refused connection may be closed before all is sent.
     let _ = stream.write_all(bytes);
     let (mut all, mut part) = (Vec::new(), vec![0; 65536]);

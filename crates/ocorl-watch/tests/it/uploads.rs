@@ -70,7 +70,7 @@ fn refused_files_name_every_bad_line_and_change_nothing() {
     let good = lines.clone();
     lines[header + 2] = lines[header + 2].replacen(|c: char| c.is_ascii_digit(), "x", 1);
     lines[header + 4] = format!("{},9", lines[header + 4]);
-    let reply = lab.post("measured", "text/csv", &lines.join("\n"));
+    let reply = lab.post("measured", "text/csv", &(lines.join("\n") + "\n"));
     assert_eq!(reply.status, 422, "{}", reply.text());
     let document = reply.json();
     let rows = document["rows"].as_array().unwrap();
@@ -84,7 +84,7 @@ fn refused_files_name_every_bad_line_and_change_nothing() {
     let mut lines = good;
     let rest = lines[header + 3].split_once(',').unwrap().1.to_owned();
     lines[header + 3] = format!("1e6,{rest}");
-    let reply = lab.post("measured", "text/csv", &lines.join("\n"));
+    let reply = lab.post("measured", "text/csv", &(lines.join("\n") + "\n"));
     let document = reply.json();
     assert_eq!(
         (reply.status, document["rows"][0]["line"].as_u64()),

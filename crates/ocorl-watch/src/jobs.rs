@@ -1,0 +1,157 @@
+//! Work that needs a model: planning an episode, completing stored plots. It runs in a process of its own, so that it can be stopped:
+//! after a time limit, and as soon as the client that asked for it leaves.
+
+use crate::fault::Fault;
+use axum::http::StatusCode;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+/// Time after which a job is stopped.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Interval at which the server checks whether a job has ended.
+const TICK: Duration = Duration::from_millis(50);
+/// Bytes of an error message that are kept.
+const MOST_WORDS: u64 = 8 << 10;
+
+/// Runs jobs, one at a time.
+pub(crate) struct Jobs {
+    program: Option<PathBuf>,
+    turn: Semaphore,
+}
+
+/// What a job does with the folder of a study.
+#[derive(Clone, Copy)]
+pub(crate) enum Job {
+    /// Plans the next episode.
+    Plan,
+    /// Completes the stored plots, and writes the report.
+    Report,
+}
+
+/// A process that is killed when it is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Jobs {
+    pub(crate) fn new(program: Option<PathBuf>) -> Self {
+        Jobs { program, turn: Semaphore::new(1) }
+    }
+
+    /// Runs a job to its end. Dropping the future stops it.
+    pub(crate) async fn run(&self, job: Job, folder: &Path) -> Result<(), Fault> {
+        let Some(program) = &self.program else {
+            return Err(Fault::new(StatusCode::NOT_IMPLEMENTED, "this server does not plan")
+                .hint("plan with: ocorl study ask STUDY"));
+        };
+        let Ok(_turn) = self.turn.try_acquire() else {
+            return Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, "another job is running")
+                .hint("try again when it has ended"));
+        };
+        let mut command = Command::new(program);
+        match job {
+            Job::Plan => command.args(["study", "ask"]),
+            Job::Report => command.arg("report"),
+        };
+        command.arg(folder).arg("--quiet");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let started = command.spawn().map_err(|error| failed(&error.to_string()))?;
+        let (mut process, begun) = (Killed(started), Instant::now());
+        loop {
+            match process.0.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(_)) => {
+                    let mut words = String::new();
+                    if let Some(stream) = process.0.stderr.take() {
+                        let _ = stream.take(MOST_WORDS).read_to_string(&mut words);
+                    }
+                    return Err(failed(words.trim().trim_start_matches("error: ")));
+                }
+                Ok(None) if begun.elapsed() > LIMIT => {
+                    return Err(failed(&format!("stopped after {} minutes", LIMIT.as_secs() / 60)));
+                }
+                Ok(None) => tokio::time::sleep(TICK).await,
+                Err(error) => return Err(failed(&error.to_string())),
+            }
+        }
+    }
+}
+
+fn failed(cause: &str) -> Fault {
+    Fault::new(StatusCode::CONFLICT, "the job failed").detail("cause", cause.to_owned())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A program that notes its process id in the folder it is given, and then sleeps.
+    fn sleeper(folder: &Path) -> PathBuf {
+        let program = folder.join("program");
+        std::fs::write(
+            &program,
+            "#!/bin/sh\nfor at in \"$@\"; do [ -d \"$at\" ] && echo $$ > \"$at/pid\"; done\nexec sleep 60\n",
+        )
+        .unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        program
+    }
+
+    fn is_running(pid: &str) -> bool {
+        Command::new("kill")
+            .args(["-0", pid.trim()])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_job_ends_with_its_client_and_runs_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let jobs = Jobs::new(Some(sleeper(folder.path())));
+        let pid = folder.path().join("pid");
+        let job = jobs.run(Job::Plan, folder.path());
+        let begun = async {
+            while !std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        tokio::select! {
+            ended = job => panic!("the job ended: {}", ended.is_ok()),
+            () = begun => {}
+        }
+        // The client has left: the future was dropped.
+        let pid = std::fs::read_to_string(&pid).unwrap();
+        assert!(!is_running(&pid), "process {pid}");
+        let (first, second) = (jobs.run(Job::Plan, folder.path()), jobs.run(Job::Report, folder.path()));
+        tokio::select! {
+            biased;
+            _ = first => panic!("the first job sleeps"),
+            refused = second => assert!(refused.is_err(), "a second job at the same time"),
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_failure_says_what_the_program_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        std::fs::write(&program, "#!/bin/sh\necho 'error: the study is over' >&2\nexit 1\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let failed = Jobs::new(Some(program)).run(Job::Plan, folder.path()).await.err().unwrap();
+        assert_eq!(failed.status, StatusCode::CONFLICT);
+        assert!(failed.details.iter().any(|(_, text)| text == "the study is over"), "{:?}", failed.details);
+        let none = Jobs::new(None).run(Job::Plan, folder.path()).await.err().unwrap();
+        assert_eq!(none.status, StatusCode::NOT_IMPLEMENTED);
+    }
+}
