@@ -187,6 +187,9 @@ fn typed(hint: &Hint) -> String {
         Hint::RunByHand => "go on with: ocorl study ask, ocorl rig, ocorl study tell".into(),
         Hint::ChooseAnotherFolder => "go on where it was made, or give another folder with --out".into(),
         Hint::Correct => "to replace what was told: ocorl study tell --correct".into(),
+        Hint::StateEpisode { episode } => {
+            format!("give the file of episode {episode}; if this is really it: --episode {episode}")
+        }
         Hint::MarkFailed { study } => format!("an episode that gave nothing: ocorl study fail {study}"),
         Hint::AskOrImport { study } => {
             format!("ask for one: ocorl study ask {study}; or for old logs: ocorl study import {study} FILE")
@@ -207,9 +210,7 @@ impl From<SweepError> for Failure {
                     StoreError::Damaged { .. } => Some(
                         "give another folder with --out, or move the database away: then all cells are run again",
                     ),
-                    StoreError::Disk { .. } => {
-                        Some("make room or get permission; the same command goes on where it was")
-                    }
+                    StoreError::Disk { fault, .. } => Some(fault.advice()),
                     _ => None,
                 };
                 let failure = Failure::from(error);
@@ -253,7 +254,7 @@ impl From<BaselineError> for Failure {
             BaselineError::Setting { .. } => Failure::usage(error.to_string()),
             BaselineError::Run { system, states, outcome: outcome @ Outcome::LimitHit { .. } } => {
                 Failure::badly(format!("the run of {system} ended early: {}", ending(&states, &outcome)))
-                    .detail("note", "limits of states end a run; the planner does not keep away from them")
+                    .detail("note", "the plan keeps the states within the limits at its nodes; the run that follows it left them")
             }
             _ => Failure::badly(error.to_string()),
         }

@@ -9,7 +9,7 @@ use crate::errors::Failure;
 use crate::machine;
 use crate::signals::Signals;
 use crate::table::{Align, Table};
-use crate::terminal::{json, say};
+use crate::terminal::{self, json, say};
 use ocorl_study::cell::{Cell, CellRunner};
 use ocorl_study::estimate::{duration, remaining};
 use ocorl_study::grid::Grid;
@@ -90,6 +90,7 @@ impl Selection {
         let mut grid = Grid {
             title: String::new(),
             systems: vec![system.into()],
+            files: BTreeMap::default(),
             settings: vec!["default".into()],
             seeds: (0..seeds).collect(),
             budget: None,
@@ -256,7 +257,7 @@ pub(crate) fn summary(results: &Results) -> String {
             diverged(&group),
         ]);
     }
-    let mut text = table.text();
+    let mut text = table.text(terminal::width());
     let failed: Vec<_> = results.cells.iter().filter(|cell| cell.failure.is_some()).collect();
     if !failed.is_empty() {
         let _ = write!(text, "\n{} of {} cells failed:\n", failed.len(), results.cells.len());

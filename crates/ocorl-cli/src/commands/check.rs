@@ -2,7 +2,7 @@
 
 use crate::GlobalArgs;
 use crate::errors::Failure;
-use crate::terminal::{Answer, json};
+use crate::terminal::{self, Answer, json};
 use ocorl::system::Quantity;
 use ocorl_study::system::System;
 use std::fmt::Write;
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     for warning in warnings.iter().filter(|_| !global.quiet) {
         let _ = writeln!(remark, "warning: {warning}");
     }
-    Ok(Answer { text: summary(&system), remark })
+    Ok(Answer { text: terminal::prose(summary(&system)), remark })
 }
 
 /// The system in one line.

@@ -7,6 +7,7 @@ use crate::errors::Failure;
 use crate::signals::Signals;
 use crate::terminal::{Answer, say};
 use ocorl_study::control::{self, Controller, Deadline, Effort, ITERATIONS, Monotonic, Session, Settings};
+use ocorl_study::files::read_text;
 use ocorl_study::plan_file::PlanFile;
 use shown::Shown;
 use std::fs::File;
@@ -123,9 +124,9 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
 /// Reads a plan from a file.
 pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_text(path, PlanFile::LARGEST).map_err(|cause| {
         Failure::usage(format!("cannot read '{name}'"))
-            .detail("cause", error.to_string())
+            .detail("cause", cause)
             .hint("`ocorl study ask` writes plans")
     })?;
     Ok(PlanFile::parse(&text, &name)?)

@@ -1,4 +1,4 @@
-//! `ocorl figure`: the figures of the paper and further ones, each as SVG, PNG and CSV.
+//! `ocorl figure`: the figures of the paper and further ones, each as SVG, PDF, PNG and CSV.
 
 mod gallery;
 
@@ -7,7 +7,7 @@ use crate::checks::writable_folder;
 use crate::errors::Failure;
 use crate::sweeping::{self, Options, Selection, Swept};
 use crate::table::{Align, Table};
-use crate::terminal::{Answer, say};
+use crate::terminal::{self, Answer, say};
 use gallery::{DetailedRuns, GALLERY, Source, Subject};
 use ocorl::learn::{Episode, Time};
 use ocorl_study::cell::{Cell, Prepared};
@@ -16,7 +16,7 @@ use ocorl_study::report::Studied;
 use ocorl_study::results::Results;
 use ocorl_study::run_snapshot::RunSnapshot;
 use ocorl_study::studies;
-use ocorl_view::{Figure, png, svg};
+use ocorl_view::{Figure, Theme, WIDTH, drawn, pdf, png, svg};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ const PIXELS: f64 = 2.0;
 #[command(before_help = "\
 Examples:
   ocorl figure                                 list all figures
-  ocorl figure phase                           one run in detail, into figures/phase.{svg,png,csv}
+  ocorl figure phase                           one run in detail, into figures/phase.{svg,pdf,png,csv}
   ocorl figure optimism --seeds 3              run a sweep, then draw its figure
   ocorl figure gaps --from studies/results/table1   draw existing results
 
@@ -48,11 +48,33 @@ pub(crate) struct Arguments {
     /// Draw the results of an existing sweep, and run nothing
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+    /// Width: neurips (5.5 inches), column (3.25 inches) or slide (8.3 inches), with text of 8 points
+    #[arg(long, value_name = "NAME", value_enum, default_value = "slide")]
+    width: Width,
     /// Folder for the figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
     #[command(flatten)]
     sweep: Options,
+}
+
+/// Width of a figure on paper.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Width {
+    Neurips,
+    Column,
+    Slide,
+}
+
+impl Width {
+    /// Width in SVG units, of which one is two thirds of a point.
+    fn units(self) -> f64 {
+        match self {
+            Width::Neurips => 594.0,
+            Width::Column => 351.0,
+            Width::Slide => WIDTH,
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
@@ -96,15 +118,15 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
                     documents.push(json!({ "figure": subject.name, "planned": planned }));
                     continue;
                 }
-                Swept::Done(results) => draw(&results),
+                Swept::Done(results) => Drawing::still(draw(&results)),
             },
         };
-        save(&figure, &arguments.out, subject.name)?;
-        let _ = writeln!(text, "{}/{}.{{svg,png,csv}}", arguments.out.display(), subject.name);
+        save(&figure, &arguments.out, subject.name, arguments.width.units())?;
+        let _ = writeln!(text, "{}/{}.{{svg,pdf,png,csv}}", arguments.out.display(), subject.name);
         let file =
             |ending: &str| arguments.out.join(format!("{}.{ending}", subject.name)).display().to_string();
-        let (svg, png, csv) = (file("svg"), file("png"), file("csv"));
-        documents.push(json!({ "figure": subject.name, "svg": svg, "png": png, "csv": csv }));
+        let [svg, pdf, png, csv] = ["svg", "pdf", "png", "csv"].map(file);
+        documents.push(json!({ "figure": subject.name, "svg": svg, "pdf": pdf, "png": png, "csv": csv }));
     }
     Ok(if global.json { crate::terminal::json(&documents) } else { text }.into())
 }
@@ -119,7 +141,7 @@ pub(super) fn draw_all(
     for subject in &GALLERY {
         let figure = match &subject.source {
             Source::Sweep { study, draw } => match studies.get(*study) {
-                Some(studied) => draw(&studied.results),
+                Some(studied) => Drawing::still(draw(&studied.results)),
                 None => continue,
             },
             Source::Run(detailed) => {
@@ -129,7 +151,7 @@ pub(super) fn draw_all(
         };
         tell(subject.name);
         let path = folder.join(format!("{}.svg", subject.name));
-        write_atomically(&path, svg(&figure).as_bytes()).map_err(|error| Failure::file(&path, &error))?;
+        write_atomically(&path, figure.svg.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
     }
     Ok(())
 }
@@ -144,7 +166,7 @@ fn list(global: GlobalArgs) -> String {
     for subject in &GALLERY {
         table.row([subject.name, subject.shows]);
     }
-    table.text()
+    table.text(terminal::width())
 }
 
 /// The results of a sweep: read from a folder, or run now.
@@ -158,13 +180,25 @@ fn results(study: &str, arguments: &Arguments, global: GlobalArgs) -> Result<Swe
     arguments.sweep.sweep(&grid, &folder, global)
 }
 
+/// A figure and its SVG file, which may be animated.
+struct Drawing {
+    figure: Figure,
+    svg: String,
+}
+
+impl Drawing {
+    fn still(figure: Figure) -> Self {
+        Drawing { svg: svg(&figure), figure }
+    }
+}
+
 /// A figure of single runs in detail, at the episodes `at` or at its defaults; `tell` receives progress messages.
 fn look(
     detailed: &DetailedRuns,
     cells: &[Cell],
     at: &[usize],
     tell: &mut dyn FnMut(&str),
-) -> Result<Figure, Failure> {
+) -> Result<Drawing, Failure> {
     let mut prepared = Vec::new();
     for cell in cells {
         prepared.push((cell, cell.prepare()?));
@@ -187,7 +221,11 @@ fn look(
         let mut watch = |episode: &Episode| tell(&format!("{cell}: episode {}\n", episode.record.episode));
         learned.push(RunSnapshot::learn(benchmark, settings, cell.seed, &mut watch)?);
     }
-    Ok((detailed.draw)(&learned, &at))
+    let figure = (detailed.draw)(&learned, &at);
+    Ok(match detailed.animate {
+        Some(animate) => Drawing { svg: animate(&learned, &at), figure },
+        None => Drawing::still(figure),
+    })
 }
 
 /// A number of runs as text: "1 run".
@@ -195,14 +233,22 @@ fn runs(count: usize) -> String {
     if count == 1 { "1 run".into() } else { format!("{count} runs") }
 }
 
-/// Writes the figure as SVG and PNG, and its data as CSV.
-fn save(figure: &Figure, folder: &Path, name: &str) -> Result<(), Failure> {
+/// Writes the figure as SVG, PDF and PNG, and its data as CSV.
+fn save(drawing: &Drawing, folder: &Path, name: &str, width: f64) -> Result<(), Failure> {
     writable_folder(folder)?;
-    let pixels =
-        png(figure, PIXELS).map_err(|error| Failure::badly(format!("'{name}' cannot be drawn: {error}")))?;
-    for (ending, contents) in
-        [("svg", svg(figure).into_bytes()), ("png", pixels), ("csv", figure.csv().into_bytes())]
-    {
+    let Drawing { figure, svg } = drawing;
+    let badly = |error: String| Failure::badly(format!("'{name}' cannot be drawn: {error}"));
+    let pixels = png(figure, PIXELS).map_err(|error| badly(error.to_string()))?;
+    let page = pdf(figure, width).map_err(badly)?;
+    // An animated drawing has a width of its own.
+    let narrow = (width - WIDTH).abs() > 1.0;
+    let svg = if narrow { &drawn(figure, &Theme::LIGHT, width, &figure.title) } else { svg };
+    for (ending, contents) in [
+        ("svg", svg.clone().into_bytes()),
+        ("pdf", page),
+        ("png", pixels),
+        ("csv", figure.csv().into_bytes()),
+    ] {
         let path = folder.join(format!("{name}.{ending}"));
         write_atomically(&path, &contents).map_err(|error| Failure::file(&path, &error))?;
     }

@@ -3,17 +3,22 @@
 use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::table::{Align, Table, wrap};
-use crate::terminal::{Answer, json};
+use crate::terminal::{self, Answer, hanging, json};
 use ocorl::learn::Settings;
 use ocorl::system::{Benchmark, Bounds, KnownSystem, Parameter, Quantity, Text};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Number of characters per line.
+/// Largest number of characters per line.
 const WIDTH: usize = 100;
 
 /// Arguments of `ocorl list`.
 #[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  ocorl list                    all systems with their states, inputs and units
+  ocorl list pendulum           one in detail: initial state, limits, parameters
+  ocorl list --json             for programs")]
 pub(crate) struct Arguments {
     /// Systems to show in detail: initial state, limits, parameters
     #[arg(value_name = "SYSTEM")]
@@ -28,38 +33,46 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
         return Ok(json(&all.iter().map(Document::of).collect::<Vec<_>>()).into());
     }
     if chosen.is_empty() {
-        return Ok(overview(&Benchmark::all()).into());
+        return Ok(
+            overview(&Benchmark::all(), terminal::width().map_or(WIDTH, |width| width.min(WIDTH))).into()
+        );
     }
     Ok(chosen.iter().map(details).collect::<Vec<_>>().join("\n").into())
 }
 
 /// Two or three lines per system.
-fn overview(all: &[KnownSystem]) -> String {
+fn overview(all: &[KnownSystem], width: usize) -> String {
     let widest = all.iter().map(|b| b.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for b in all {
         let mark = if b.published().is_some() { '*' } else { ' ' };
-        let _ = writeln!(text, "{mark} {:<widest$}  {}: {}", b.name, b.title, b.summary);
+        let line = format!("{mark} {:<widest$}  {}: {}", b.name, b.title, b.summary);
+        let _ = writeln!(text, "{}", hanging(&line, widest + 4, width));
         let Settings { episodes: n, measurements: m, .. } = Settings::for_system(b);
         let horizon = with_unit(b.task.horizon, b.time_unit());
         let settings = format!("    T {horizon:<6} N {n}  M {m}   ");
         let (states, inputs) = (grouped(&b.task.states), grouped(&b.task.controls));
         let line = format!("{settings}states {}; inputs {}\n", states.join(", "), inputs.join(", "));
-        if line.chars().count() <= WIDTH {
+        if line.chars().count() <= width + 1 {
             text += &line;
         } else {
-            text += &listing(&format!("{settings}states "), &states);
-            text += &listing(&format!("{:1$}inputs ", "", settings.len()), &inputs);
+            text += &listing(&format!("{settings}states "), &states, width);
+            text += &listing(&format!("{:1$}inputs ", "", settings.len()), &inputs, width);
         }
     }
-    text += "\n* in the paper's Table 1. T: horizon, N: episodes, M: measurements per episode, as in the paper.\n";
-    text += "  Details of one system: ocorl list pendulum\n";
-    text
+    text.push('\n');
+    let legend =
+        "* in the paper's Table 1. T: horizon, N: episodes, M: measurements per episode, as in the paper.";
+    text += &hanging(legend, 2, width);
+    text + "\n  Details of one system: ocorl list pendulum\n"
 }
 
 /// A heading and its items, in lines that fit.
-fn listing(heading: &str, items: &[String]) -> String {
-    let lines = wrap(items, WIDTH - heading.len());
+fn listing(heading: &str, items: &[String], width: usize) -> String {
+    let lines = wrap(items, width.saturating_sub(heading.chars().count()));
+    if lines.iter().any(|line| heading.chars().count() + line.chars().count() > width) {
+        return hanging(&(heading.to_owned() + &items.join(", ")), heading.len(), width) + "\n";
+    }
     let indent = format!("\n{}", " ".repeat(heading.len()));
     format!("{heading}{}\n", lines.join(&indent))
 }
@@ -98,13 +111,15 @@ fn details(b: &KnownSystem) -> String {
         table.row([if i == 0 { "parameter" } else { "" }, &p.name, &p.unit, &short(p.value), "", ""]);
     }
     table.row(["horizon", "T", b.time_unit(), &short(t.horizon), "", ""]);
-    text += &table.text();
+    let width = terminal::width();
+    text += &table.text(width);
     let mut options = format!("--start {}=VALUE, --limit {}=LOW:HIGH", t.states[0].name, t.controls[0].name);
     if let Some(parameter) = b.parameters.first() {
         let _ = write!(options, ", --set {}=VALUE", parameter.name);
     }
     options += ", --horizon T";
-    text + "\nocorl optimal changes them: " + &options + "\n"
+    let change = format!("ocorl optimal changes them: {options}");
+    text + "\n" + &width.map_or_else(|| change.clone(), |width| hanging(&change, 2, width)) + "\n"
 }
 
 fn limit(value: f64) -> String {

@@ -1,11 +1,14 @@
 //! The commands, one file each.
 
+mod bench;
 mod check;
 mod control;
 mod export;
 mod figure;
 mod list;
+mod manual;
 mod new;
+mod open;
 mod optimal;
 mod report;
 mod results;
@@ -18,7 +21,7 @@ mod watch;
 
 use crate::GlobalArgs;
 use crate::errors::Failure;
-use crate::terminal::Answer;
+use crate::terminal::{Answer, prose};
 use ocorl::system::KnownSystem;
 use ocorl_study::system::System;
 
@@ -45,7 +48,10 @@ pub(crate) enum Command {
     Figure(Box<figure::Arguments>),
     /// Write an HTML report of a study or a sweep
     Report(report::Arguments),
+    /// Show the report of a study or a sweep in a browser
+    Open(open::Arguments),
     /// Write the report of all studies
+    #[command(hide = true)]
     Results(results::Arguments),
     /// Run a grid of systems, settings and seeds
     Sweep(Box<sweep::Arguments>),
@@ -55,6 +61,15 @@ pub(crate) enum Command {
     Export(export::Arguments),
     /// Compute the optimal control of systems with known dynamics
     Optimal(Box<optimal::Arguments>),
+    /// Measure speed in ratios that compare between machines
+    #[command(hide = true)]
+    Bench(bench::Arguments),
+    /// Print completions for a shell
+    #[command(hide = true)]
+    Completions(manual::Completions),
+    /// Write the manual pages
+    #[command(hide = true)]
+    Man(manual::Pages),
 }
 
 /// The system with this name, or the one that the file describes; its dynamics must be known.
@@ -76,7 +91,7 @@ fn truth(system: System) -> Result<KnownSystem, Failure> {
 pub(crate) fn run(command: &Command, global: GlobalArgs) -> Result<Answer, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments, global),
-        Command::Study(arguments) => study::run(arguments, global),
+        Command::Study(arguments) => study::run(arguments, global).map(|answer| fitted(answer, global)),
         Command::Rig(arguments) => rig::run(arguments, global),
         Command::Watch(arguments) => watch::run(arguments, global),
         Command::Table(arguments) => table::run(arguments, global),
@@ -90,5 +105,17 @@ pub(crate) fn run(command: &Command, global: GlobalArgs) -> Result<Answer, Failu
         Command::Check(arguments) => check::run(arguments, global),
         Command::List(arguments) => list::run(arguments, global),
         Command::Optimal(arguments) => optimal::run(arguments, global),
+        Command::Open(arguments) => open::run(arguments, global),
+        Command::Bench(arguments) => bench::run(arguments, global),
+        Command::Completions(arguments) => Ok(manual::completions(arguments)),
+        Command::Man(arguments) => manual::pages(arguments, global),
     }
+}
+
+/// An answer in lines that fit; documents are left as they are.
+fn fitted(answer: Answer, global: GlobalArgs) -> Answer {
+    if global.json || answer.text.starts_with('{') {
+        return answer;
+    }
+    Answer { text: prose(answer.text), ..answer }
 }

@@ -60,7 +60,7 @@ struct Problem {
 #[derive(clap::Args)]
 #[command(next_help_heading = "The method")]
 struct Method {
-    /// Number of intervals of the plan
+    /// Number of intervals of the plan; doubled until its cost is stable, except for the paper's problems
     #[arg(long, value_name = "N", default_value_t = 400, allow_hyphen_values = true)]
     intervals: usize,
     /// Number of intervals of the zero-order hold [default: the paper's M - 1]
@@ -72,9 +72,12 @@ struct Method {
     /// Seed of the random initial guesses
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Number of stages in which the horizon grows; for long tasks that end in balance
+    /// Number of stages in which the horizon of the first search grows
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     stages: usize,
+    /// Search effort: repeats the portfolio of searches with other random guesses, until more of them agree
+    #[arg(long, value_name = "E", default_value_t = 1, allow_hyphen_values = true)]
+    effort: usize,
     /// Number of threads; results do not depend on it [default: number of processors]
     #[arg(long, value_name = "J", allow_hyphen_values = true)]
     jobs: Option<usize>,
@@ -92,6 +95,7 @@ enum Follower {
 const MOST_INTERVALS: usize = 10_000;
 const MOST_HOLDS: usize = 1_000;
 const MOST_STAGES: usize = 100;
+const MOST_EFFORT: usize = 100;
 
 /// One system and its solution.
 struct Solved {
@@ -124,7 +128,8 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     if let Some(failure) = failed(&solved, output.as_deref(), global) {
         return Err(failure);
     }
-    let warnings: String = solved.iter().filter_map(Solved::warning).collect();
+    let warnings: String =
+        solved.iter().filter_map(|s| Some(s.search()? + &s.warning().unwrap_or_default())).collect();
     let remark = format!("{warnings}done in {:.1} s{drawn}\n", begin.elapsed().as_secs_f64());
     Ok(Answer { text: output.unwrap_or_default(), remark: if global.quiet { String::new() } else { remark } })
 }
@@ -223,13 +228,14 @@ fn settings(method: &Method) -> Result<BaselineSettings, Failure> {
     between("--intervals", method.intervals, MOST_INTERVALS)?;
     method.holds.map_or(Ok(()), |holds| between("--holds", holds, MOST_HOLDS))?;
     between("--stages", method.stages, MOST_STAGES)?;
+    between("--effort", method.effort, MOST_EFFORT)?;
     let tracker = match method.tracker {
         Follower::Mpc => Tracker::Mpc,
         Follower::Feedback => Tracker::Feedback,
         Follower::Replan => Tracker::Replan,
     };
-    let &Method { intervals, holds, seed, stages, .. } = method;
-    Ok(BaselineSettings { intervals, holds, tracker, seed, stages, ..BaselineSettings::default() })
+    let &Method { intervals, holds, seed, stages, effort, .. } = method;
+    Ok(BaselineSettings { intervals, holds, tracker, seed, stages, effort, ..BaselineSettings::default() })
 }
 
 /// Checks before the computation whether the plot can be written.
@@ -320,14 +326,14 @@ mod tests {
         let bad = Solved { benchmark, changed: false, result: Err(Failure::badly("it fell")), seconds: 0.0 };
         let solved = [good, bad];
 
-        let people = GlobalArgs { json: false, quiet: true };
+        let people = GlobalArgs { quiet: true, ..GlobalArgs::default() };
         let table = answer::table(&solved, &settings);
         let failure = failed(&solved, Some(&table), people).unwrap();
         assert_eq!(failure.text(), "error: 1 of 2 systems failed\n  pendulum  it fell\n");
         assert_eq!((failure.code, failure.output.as_ref()), (1, Some(&table)));
         assert!(table.lines().any(|line| line.starts_with("Pendulum") && line.contains("failed")), "{table}");
 
-        let programs = GlobalArgs { json: true, quiet: true };
+        let programs = GlobalArgs { json: true, ..people };
         let failure = failed(&solved, Some(&answer::documents(&solved, &settings)), programs).unwrap();
         let document: serde_json::Value = serde_json::from_str(&failure.output.unwrap()).unwrap();
         assert_eq!(document["error"], "1 of 2 systems failed");

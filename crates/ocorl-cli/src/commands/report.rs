@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 
 /// What a folder contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Study,
     Sweep,
 }
@@ -57,9 +57,21 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
         return Err(Failure::usage(format!("a report covers one folder, not {}", arguments.folders.len()))
             .hint("one after the other, as in: for d in runs/*; do ocorl report \"$d\"; done"));
     };
-    let Some(kind) = Kind::of(folder) else { return Err(nothing(folder)) };
     let file = arguments.out.clone().unwrap_or_else(|| folder.join("report.html"));
-    let data = beside(&file)?;
+    let (kind, data) = write_for(folder, &file, global)?;
+    let text = if global.json {
+        let (file, data) = (file.display().to_string(), data.display().to_string());
+        json(&serde_json::json!({ "report": file, "data": data, "kind": kind.name() }))
+    } else {
+        format!("{}\n", file.display())
+    };
+    Ok(text.into())
+}
+
+/// Writes the report of the study or sweep in `folder` to `file`; returns its kind and the path of its data.
+pub(super) fn write_for(folder: &Path, file: &Path, global: GlobalArgs) -> Result<(Kind, PathBuf), Failure> {
+    let Some(kind) = Kind::of(folder) else { return Err(nothing(folder)) };
+    let data = beside(file)?;
     let document = match kind {
         Kind::Study => report::study(folder, &mut |message| {
             if !global.quiet {
@@ -68,14 +80,9 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
         })?,
         Kind::Sweep => sweep(folder)?,
     };
-    write(&document, &file).map_err(|failure| failure.hint("write elsewhere with --out FILE"))?;
-    let text = if global.json {
-        let (file, data) = (file.display().to_string(), data.display().to_string());
-        json(&serde_json::json!({ "report": file, "data": data, "kind": kind.name() }))
-    } else {
-        format!("{}\n", file.display())
-    };
-    Ok(text.into())
+    write(&document, file)
+        .map_err(|failure| failure.hint("write elsewhere with: ocorl report DIR --out FILE"))?;
+    Ok((kind, data))
 }
 
 /// Writes the report of the sweep in `folder` to `file`, after the sweep was run.

@@ -6,7 +6,7 @@ use crate::errors::Failure;
 use crate::terminal::Answer;
 use ocorl_study::files::write_atomically;
 use ocorl_study::measured::Columns;
-use ocorl_study::rig::{self, Faults};
+use ocorl_study::rig::{self, ActuatorFault, ColumnFault, ColumnFaultKind, Faults};
 use ocorl_study::system::System;
 use std::path::PathBuf;
 
@@ -46,12 +46,59 @@ pub(crate) struct Arguments {
     /// Share of samples that are a thousand times too large, 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
     spikes: f64,
+    /// Share of samples with heavy-tailed (Cauchy) noise, 0 to 1
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
+    tails: f64,
+    /// Multiply a column by a factor: a wrong unit, or with -1 a wrong sign (repeatable)
+    #[arg(long, value_name = "COLUMN=FACTOR", value_parser = named)]
+    scale: Vec<(String, f64)>,
+    /// Keep the value of a column from a time on (repeatable)
+    #[arg(long, value_name = "COLUMN=T", value_parser = named)]
+    stuck: Vec<(String, f64)>,
+    /// Round a column to multiples of a step (repeatable)
+    #[arg(long, value_name = "COLUMN=STEP", value_parser = named)]
+    quantise: Vec<(String, f64)>,
+    /// Add an error to a column that grows by this rate per unit of time (repeatable)
+    #[arg(long, value_name = "COLUMN=RATE", value_parser = named)]
+    sensor_drift: Vec<(String, f64)>,
+    /// Factor between the command of a control and what the plant receives (repeatable)
+    #[arg(long, value_name = "CONTROL=FACTOR", value_parser = named)]
+    gain: Vec<(String, f64)>,
+    /// Dead band of a control: smaller commands have no effect (repeatable)
+    #[arg(long, value_name = "CONTROL=SIZE", value_parser = named)]
+    dead_band: Vec<(String, f64)>,
     /// Share of samples that are NaN, 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
     nan: f64,
     /// Time at which the run is aborted, in the time unit of the system
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     stop_at: Option<f64>,
+}
+
+/// A name with a number, as NAME=NUMBER.
+fn named(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=NUMBER")?;
+    let value = value.trim().parse::<f64>().map_err(|error| error.to_string())?;
+    Ok((name.trim().to_owned(), value))
+}
+
+fn columns(arguments: &Arguments) -> Vec<ColumnFault> {
+    type Kind = fn(f64) -> ColumnFaultKind;
+    let all: [(&[(String, f64)], Kind); 4] = [
+        (&arguments.quantise, ColumnFaultKind::Quantised),
+        (&arguments.sensor_drift, ColumnFaultKind::Drift),
+        (&arguments.scale, ColumnFaultKind::Scale),
+        (&arguments.stuck, ColumnFaultKind::Stuck),
+    ];
+    let each = all.iter().flat_map(|(list, kind)| list.iter().map(move |(name, value)| (name, kind(*value))));
+    each.map(|(column, kind)| ColumnFault { column: column.clone(), kind }).collect()
+}
+
+fn actuators(arguments: &Arguments) -> Vec<ActuatorFault> {
+    let fault =
+        |control: &String, gain, dead_band| ActuatorFault { control: control.clone(), gain, dead_band };
+    let gains = arguments.gain.iter().map(|(control, gain)| fault(control, *gain, 0.0));
+    gains.chain(arguments.dead_band.iter().map(|(control, dead)| fault(control, 1.0, *dead))).collect()
 }
 
 pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
@@ -63,6 +110,9 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
         drop: arguments.drop,
         late: arguments.late,
         spikes: arguments.spikes,
+        tails: arguments.tails,
+        columns: columns(arguments),
+        actuators: actuators(arguments),
         nan: arguments.nan,
         stop_at: arguments.stop_at,
     };

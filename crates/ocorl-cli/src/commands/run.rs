@@ -13,11 +13,11 @@ use crate::checks::{threads, writable_folder};
 use crate::choices::config;
 use crate::errors::Failure;
 use crate::signals::Signals;
-use crate::terminal::{Answer, json};
+use crate::terminal::{Answer, json, prose};
 use answer::Learned;
 use learning::{Job, Message};
 use log::Log;
-use ocorl::learn::Trial;
+use ocorl::learn::{Episode, Trial};
 use ocorl::system::KnownSystem;
 use ocorl_study::config::Config;
 use ocorl_study::price::Prices;
@@ -26,6 +26,7 @@ use ocorl_study::run::text_report::{TextReport, header};
 use ocorl_study::study::{Study, StudyError};
 use ocorl_study::system::System;
 use ocorl_study::trace::keep_known;
+use ocorl_view::natural_views;
 pub(crate) use options::Arguments;
 use progress::Screen;
 use std::path::{Path, PathBuf};
@@ -53,19 +54,41 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     let (folder, study) = kept.transpose()?.unzip();
     let signals = Signals::catch()?;
     screen.begins(&b, &config.settings, arguments.seed);
-    screen.out(&TextReport::new(&b, &config.settings, arguments.seed).opening(&arguments.choices.settings));
+    let report = TextReport::new(&b, &config.settings, arguments.seed);
+    screen.out(&prose(report.opening(&arguments.choices.settings)));
 
     let (settings, seed, cancel) = (config.settings.clone(), arguments.seed, signals.cancel.clone());
     let job = Job { benchmark: b.clone(), settings, seed, cancel, pool };
     let log = arguments.log.zip(folder.as_deref()).map(|(_, folder)| Log::begin(folder, &mut screen));
-    let learned = follow(&job.start(study), &b, &config, arguments.seed, &mut screen, log, &signals)?;
+    let mut learned = follow(&job.start(study), &b, &config, arguments.seed, &mut screen, log, &signals)?;
     if let Some(folder) = &folder {
         // Reference costs for the page and the report, which work without them too.
-        let _ = keep_known(folder, &learned.known.printed(b.table_units()));
+        if let Some(known) = learned.known {
+            let _ = keep_known(folder, &known.printed(b.table_units()));
+        }
     }
     let failure = learned.failure(signals.caught());
-    let saved = folder.as_deref().map(|folder| files::save(folder, &learned).map(|()| folder));
+    let saved = folder.as_deref().map(|folder| {
+        screen.step("writing report");
+        let written = files::save(folder, &mut learned, &screen).map(|()| folder);
+        screen.clear();
+        written
+    });
+    if saved.is_none() {
+        learned.took(screen.seconds());
+    }
     conclude(&learned, failure, saved.transpose(), global)
+}
+
+/// The trajectory of an episode in the plane in which it is naturally seen.
+fn portrait(b: &KnownSystem, episode: &Episode) -> Vec<(f64, f64)> {
+    let Some((run, (across, up))) = episode.executed.first().zip(natural_views(&b.task).first().copied())
+    else {
+        return Vec::new();
+    };
+    let path = &run.trajectory;
+    let place = |(t, x): (&f64, &[f64])| (across.map_or(*t, |i| x[i]), x[up]);
+    path.times.iter().zip(path.states.iter()).map(place).collect()
 }
 
 /// The study that stores the run, and its folder. A run that was interrupted is continued. Without `--out`, the results of another
@@ -107,17 +130,17 @@ fn follow<'a>(
             Ok(Message::Phase(episode, phase)) => screen.phase(episode, phase),
             Ok(Message::Warning(text)) => screen.warn(&text),
             Ok(Message::Known(known)) => {
-                screen.known(&known.printed(b.table_units()));
-                screen.out(&header());
+                screen.known(known.map(|known| known.printed(b.table_units())));
+                screen.row(&header());
                 learned = Some(Learned::new(b, &config.settings, seed, known));
             }
             Ok(Message::Episode(episode)) => {
                 if let Some(learned) = &mut learned {
-                    screen.learned(&printed(&episode.record, b.table_units()));
+                    screen.learned(&printed(&episode.record, b.table_units()), portrait(b, &episode));
                     if let Some(log) = &mut log {
                         log.episode(&episode.record, b.table_units(), screen);
                     }
-                    screen.out(&learned.add(*episode));
+                    screen.row(&learned.add(*episode));
                 }
             }
             Ok(Message::Ended(ended)) => {
@@ -151,7 +174,7 @@ fn conclude(
         Ok(folder) => (failure, folder.map(|folder| folder.display().to_string())),
         Err(unsaved) => (Some(unsaved), None),
     };
-    let text = if global.json { json(&learned.document(failure.as_ref())) } else { learned.closing() };
+    let text = if global.json { json(&learned.document(failure.as_ref())) } else { prose(learned.closing()) };
     let Some(mut failure) = failure else {
         let remark =
             folder.filter(|_| !global.quiet).map_or(String::new(), |folder| format!("saved {folder}\n"));

@@ -4,6 +4,7 @@ use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::sweeping::{Options, Swept, folder, summary};
 use crate::terminal::Answer;
+use ocorl_study::files::read_text;
 use ocorl_study::grid::Grid;
 use std::path::PathBuf;
 
@@ -37,10 +38,8 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let path = arguments.grid.display().to_string();
-    let text = std::fs::read_to_string(&arguments.grid).map_err(|error| {
-        Failure::usage(format!("cannot read '{path}'"))
-            .detail("cause", error.to_string())
-            .hint("see: ocorl sweep --help")
+    let text = read_text(&arguments.grid, Grid::LARGEST).map_err(|cause| {
+        Failure::usage(format!("cannot read '{path}'")).detail("cause", cause).hint("see: ocorl sweep --help")
     })?;
     let grid = Grid::parse(&text, &path)?;
     let name = arguments.grid.file_stem().map_or("sweep".into(), |stem| stem.to_string_lossy().into_owned());

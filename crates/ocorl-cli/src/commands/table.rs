@@ -5,7 +5,7 @@ use crate::checks::writable_folder;
 use crate::errors::Failure;
 use crate::sweeping::{self, Options, Selection, Swept};
 use crate::table::{Align, Table};
-use crate::terminal::Answer;
+use crate::terminal::{self, Answer};
 use ocorl_study::files::write_atomically;
 use ocorl_study::results::Results;
 use ocorl_study::studies;
@@ -67,9 +67,9 @@ impl Format {
         (Format::Latex, "tex"),
     ];
 
-    fn write(self, table: &Table1) -> String {
+    fn write(self, table: &Table1, width: Option<usize>) -> String {
         match self {
-            Format::Text => text(table),
+            Format::Text => text(table, width),
             Format::Markdown => format!("{}\n{}", table.markdown(), table.progress_markdown()),
             Format::Csv => table.tidy().csv(),
             Format::Json => table.tidy().json(),
@@ -88,13 +88,13 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
         writable_folder(&arguments.out)?;
         for (format, ending) in Format::ALL {
             let path = arguments.out.join(format!("table1.{ending}"));
-            write_atomically(&path, format.write(&table).as_bytes())
+            write_atomically(&path, format.write(&table, None).as_bytes())
                 .map_err(|error| Failure::file(&path, &error))?;
         }
         super::report::after(&folder(arguments), &arguments.out.join("report.html"))?;
     }
     let format = if global.json { Format::Json } else { arguments.format };
-    let text = format.write(&table);
+    let text = format.write(&table, terminal::width());
     if let Some(mut failure) = arguments.sweep.verdict(&results) {
         failure.output = Some(text);
         return Err(failure);
@@ -125,7 +125,7 @@ fn folder(arguments: &Arguments) -> PathBuf {
 }
 
 /// The table as text.
-fn text(table: &Table1) -> String {
+fn text(table: &Table1, width: Option<usize>) -> String {
     let columns = [Align::Left].into_iter().chain([Align::Right; 11]).collect::<Vec<_>>();
     let mut lines = Table::new(columns);
     for (first, title) in [
@@ -147,18 +147,21 @@ fn text(table: &Table1) -> String {
     let (reached, all) = table.reached();
     let seeds =
         table.rows.iter().flat_map(|row| row.learned.iter().map(|l| l.costs.len())).max().unwrap_or(0);
-    format!(
-        "{}\nZOH: zero-order hold. Final cost, mean +- standard deviation over {seeds} seed{}; * the lowest of each row.\n\
-         {reached} of {all} learned cells are at most the paper's (or within 0.3 % of the optimum, where it prints even known models below that).\n\
-         {}",
-        lines.text(),
-        if seeds == 1 { "" } else { "s" },
-        progress(table),
-    )
+    let plural = if seeds == 1 { "" } else { "s" };
+    let legend = format!(
+        "ZOH: zero-order hold. Final cost, mean +- standard deviation over {seeds} seed{plural}; * the lowest of each row.\n\
+         {reached} of {all} learned cells are at most the paper's (or within 0.3 % of the optimum, where it prints even known models below that).\n"
+    );
+    format!("{}\n{}{}", lines.text(width), prose(&legend, width), progress(table, width))
+}
+
+/// Text below a table, in lines that fit.
+fn prose(text: &str, width: Option<usize>) -> String {
+    width.map_or_else(|| text.to_owned(), |width| terminal::filled(text, width))
 }
 
 /// Costs of the episodes before the last; empty if there are none.
-fn progress(table: &Table1) -> String {
+fn progress(table: &Table1, width: Option<usize>) -> String {
     let rows = table.progress();
     if rows.is_empty() {
         return String::new();
@@ -172,8 +175,6 @@ fn progress(table: &Table1) -> String {
     for row in rows {
         lines.row(row);
     }
-    format!(
-        "\n{}\nFrom episode 1 on. Aborted: a state left its limits or diverged; worst: over all seeds; the others are medians.\n",
-        lines.text()
-    )
+    let legend = "From episode 1 on. Aborted: a state left its limits or diverged; worst: over all seeds; the others are medians.\n";
+    format!("\n{}\n{}", lines.text(width), prose(legend, width))
 }

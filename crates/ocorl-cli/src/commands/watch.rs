@@ -6,7 +6,7 @@ use crate::signals::Signals;
 use crate::terminal::{Answer, json, say, write_out};
 use ocorl_watch::{Options, Server, Token, WatchError};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `ocorl watch`.
 #[derive(clap::Args)]
@@ -23,19 +23,38 @@ pub(crate) struct Arguments {
     /// Port to listen on [default: 8017, or the next free one]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// Address to listen on, for access from other machines; needs --token [default: this machine only]
+    /// Address to listen on, for access from other machines; needs --token-file [default: this machine only]
     #[arg(long, value_name = "IP")]
     host: Option<IpAddr>,
-    /// Secret that allows writing, chosen by you [default: a new one]
-    #[arg(long, value_name = "SECRET")]
-    token: Option<String>,
+    /// File with a secret of your own that allows writing [default: a new secret]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+/// Largest token file in bytes.
+const MOST: u64 = 4096;
+
+/// The token in a file. A secret on the command line could be read by every user of the machine.
+fn token(file: &Path) -> Result<Token, Failure> {
+    let name = file.display();
+    let unreadable = |cause: String| {
+        Failure::usage(format!("cannot read the token in '{name}'"))
+            .detail("cause", cause)
+            .hint("give a file with one line, the token; it should be readable by you alone")
+    };
+    let length = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
+    if length > MOST {
+        return Err(unreadable(format!("it has {length} bytes; at most {MOST} are read")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Token::given(text.trim())?)
 }
 
 pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
-    let token = arguments.token.as_deref().map(Token::given).transpose()?;
+    let token = arguments.token_file.as_deref().map(token).transpose()?;
     let (root, host, port) = (arguments.folder.clone(), arguments.host, arguments.port);
     let signals = Signals::catch()?;
-    let server = Server::start(&Options { root, host, port, token })?;
+    let server = Server::start(&Options { root, host, port, token, program: std::env::current_exe().ok() })?;
     if let Some(host) = host.filter(|host| !host.is_loopback()) {
         say(&format!(
             "warning: everyone who can reach this machine at {host} can read the studies; writing needs the token\n"
@@ -68,9 +87,9 @@ impl From<WatchError> for Failure {
         match error {
             WatchError::Root { .. } => Failure::usage(message).hint("give an existing folder"),
             WatchError::NeedsToken { .. } => Failure::usage(message).hint(
-                "give one with --token (32 characters or more), or omit --host to serve this machine only",
+                "write one of 32 characters or more into a file and give it with --token-file, or omit --host to serve this machine only",
             ),
-            WatchError::WeakToken { .. } => Failure::usage(message).hint("or omit --token for a new one"),
+            WatchError::WeakToken { .. } => Failure::usage(message).hint("or omit --token-file for a new one"),
             WatchError::Port { exact: true, .. } => {
                 Failure::usage(message).hint("choose another port, or omit --port to use a free one")
             }

@@ -6,25 +6,31 @@ use ocorl_study::estimate::{duration, remaining};
 use ocorl_study::run::numbers::cost;
 use ocorl_study::sweep::Sweep;
 use ocorl_study::threads::Update;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Largest number of rows on a terminal; rows whose cells are finished are hidden first.
 const MOST_ROWS: usize = 30;
 /// Largest number of seeds shown one by one.
 const MOST_SEEDS: usize = 40;
+/// Shortest time between two drawings, and between two estimates of the remaining time: both look at all cells.
+const DRAWING: Duration = Duration::from_millis(100);
+const ESTIMATE: Duration = Duration::from_secs(1);
 
 /// The progress output of a sweep.
 pub(super) struct Screen {
     quiet: bool,
     live: bool,
     jobs: usize,
-    todo: Vec<usize>,
+    todo: BTreeSet<usize>,
     running: BTreeMap<usize, (Instant, String)>,
     /// Rows of the table: name, indices of its cells.
     rows: Vec<(String, Vec<usize>)>,
     shown: Picture,
+    drawn: Option<Instant>,
+    /// The last estimate of the remaining time, and when it was made.
+    estimate: Option<(Instant, f64)>,
 }
 
 impl Screen {
@@ -41,10 +47,12 @@ impl Screen {
             quiet: global.quiet,
             live: !global.quiet && size().is_some(),
             jobs,
-            todo: todo.to_vec(),
+            todo: todo.iter().copied().collect(),
             running: BTreeMap::new(),
             rows,
             shown: Picture::default(),
+            drawn: None,
+            estimate: None,
         }
     }
 
@@ -61,7 +69,7 @@ impl Screen {
             }
             Update::Ended(index, result, timing) => {
                 self.running.remove(index);
-                self.todo.retain(|i| i != index);
+                self.todo.remove(index);
                 if !self.live && !self.quiet {
                     let end = match (&result.failure, result.final_cost()) {
                         (Some(reason), _) => format!("failed: {reason}"),
@@ -69,12 +77,13 @@ impl Screen {
                         (None, None) => "no episode".into(),
                     };
                     let done = sweep.cells().len() - self.todo.len();
+                    let left = self.left(sweep);
                     say(&format!(
                         "{done} of {}: {}: {end} ({:.1} s){}\n",
                         sweep.cells().len(),
                         result.cell,
                         timing.wall,
-                        self.left(sweep),
+                        left,
                     ));
                 }
             }
@@ -84,23 +93,31 @@ impl Screen {
     }
 
     /// Estimated remaining time, if it is known.
-    fn left(&self, sweep: &Sweep) -> String {
+    fn left(&mut self, sweep: &Sweep) -> String {
         if self.todo.is_empty() {
             return String::new();
         }
-        let seconds = remaining(sweep.cells(), |index| sweep.timing(index), &self.todo, self.jobs);
+        let known = self.estimate.filter(|(made, _)| made.elapsed() < ESTIMATE);
+        let (made, seconds) = known.unwrap_or_else(|| {
+            let todo: Vec<usize> = self.todo.iter().copied().collect();
+            (Instant::now(), remaining(sweep.cells(), |index| sweep.timing(index), &todo, self.jobs))
+        });
+        self.estimate = Some((made, seconds));
         format!(", about {} left", duration(seconds))
     }
 
     fn draw(&mut self, sweep: &Sweep) {
-        if !self.live {
+        let recent = self.drawn.is_some_and(|drawn| drawn.elapsed() < DRAWING) && !self.todo.is_empty();
+        if !self.live || recent {
             return;
         }
+        self.drawn = Some(Instant::now());
         let lines: Vec<Line> = self.picture(sweep).lines().map(Line::from).collect();
         self.shown.draw(&lines);
     }
 
-    fn picture(&self, sweep: &Sweep) -> String {
+    fn picture(&mut self, sweep: &Sweep) -> String {
+        let left = self.left(sweep);
         let waiting = |cells: &[usize]| cells.iter().any(|i| self.todo.contains(i));
         // Finished rows make room for unfinished ones.
         let mut shown: Vec<&(String, Vec<usize>)> = self.rows.iter().collect();
@@ -128,8 +145,7 @@ impl Screen {
         let (failed, diverged) = results
             .fold((0, 0), |(f, d), r| (f + usize::from(r.failure.is_some()), d + usize::from(r.diverged())));
         let done = all - self.todo.len();
-        let _ =
-            writeln!(text, "{done} of {all} done, {failed} failed, {diverged} diverged{}", self.left(sweep));
+        let _ = writeln!(text, "{done} of {all} done, {failed} failed, {diverged} diverged{left}");
         text
     }
 

@@ -10,4 +10,5 @@ mod study;
 #[path = "../../../ocorl-study/tests/it/support/mod.rs"]
 mod support;
 mod sweep;
+mod terminal;
 mod watch;

@@ -49,6 +49,31 @@ fn a_new_file_is_checked_listed_solved_and_learned() {
 }
 
 #[test]
+fn a_system_without_a_known_optimum_is_learned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The damping is too strong for the planner's fixed steps, so the search for the optimum fails.
+    let file = "[system]\nstates = [\"x\", \"v\"]\ninputs = { u = [-2, 2] }\nx0 = [1, 0]\nhorizon = 4\n\
+                [equations]\nx = \"v\"\nv = \"u - x - 1e4*v\"\n[cost]\nstate = { x = 1 }\ninput = { u = 0.1 }\n";
+    std::fs::write(folder.path().join("damped.toml"), file).expect("a file");
+    let small =
+        ["episodes=2", "measurements=3", "plan.intervals=20", "plan.random_starts=0", "model.restarts=1"];
+    let set: Vec<&str> = small.iter().flat_map(|one| ["--set", *one]).collect();
+    let output = ocorl(folder.path(), &[&["run", "damped.toml"][..], &set].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (said, learned) = (text(&output.stderr), text(&output.stdout));
+    assert!(said.contains("warning: the optimum is not known: no plan was found for damped"), "{said}");
+    assert!(learned.contains("final cost") && !learned.contains("best known"), "{learned}");
+    // A sweep takes the file too, and its text goes with the cells.
+    let grid = "systems = [\"tank.toml\"]\nseeds = 1\n[set]\nepisodes = 1\nmeasurements = 3\n\"plan.intervals\" = 20\n";
+    std::fs::write(folder.path().join("grid.toml"), grid).expect("a file");
+    let tank = "[system]\nstates = [\"x\"]\ninputs = { u = [-1, 1] }\nx0 = [1]\nhorizon = 2\n\
+                [equations]\nx = \"u - x\"\n[cost]\nstate = { x = 1 }\ninput = { u = 1 }\n";
+    std::fs::write(folder.path().join("tank.toml"), tank).expect("a file");
+    let swept = succeeds(folder.path(), &["sweep", "grid.toml", "--quiet"]);
+    assert!(swept.contains("tank"), "{swept}");
+}
+
+#[test]
 fn hardware_has_no_run_but_a_study() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
@@ -74,7 +99,7 @@ fn mistakes_say_where_and_what_was_meant() {
     assert_eq!(
         fails(folder, &["check", "a.toml"]),
         "error: the expression for 'level' cannot be read\n  file    a.toml, line 17, column 21\n  key     equations.level\n  \
-         cause   no function is called 'sqrtt'\nhint: did you mean 'sqrt'?\n"
+         cause   unknown function 'sqrtt'\nhint: did you mean 'sqrt'?\n"
     );
     std::fs::write(&file, good.replace("valve = 0.1 }", "valve = -0.1 }")).expect("writing");
     let output = ocorl(folder, &["check", "a.toml"]);

@@ -241,7 +241,7 @@ fn the_chosen_time_is_the_highest_point_of_its_interval() {
 fn what_is_not_there_is_named() {
     let folder = temporary();
     let list = well(folder.path(), &["figure"]);
-    assert!(list.starts_with("strategies ") && list.lines().count() == 17, "{list}");
+    assert!(list.starts_with("strategies ") && list.lines().count() == 18, "{list}");
     for (arguments, code, message) in [
         (
             &["figure", "phas"][..],

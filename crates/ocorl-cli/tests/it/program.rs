@@ -4,7 +4,8 @@ use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 
 fn ocorl(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ocorl")).args(arguments).output().expect("the program starts")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ocorl"));
+    command.args(arguments).env_remove("COLUMNS").output().expect("the program starts")
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -220,7 +221,6 @@ fn unknown_names_are_answered_with_a_suggestion() {
 
 #[test]
 fn wrong_usage_is_answered_with_the_way_to_help() {
-    assert_fails(&[], 2, "error: no command given\nhint: as in: ocorl run pendulum; see: ocorl --help\n");
     assert_fails(
         &["lst"],
         2,
@@ -307,8 +307,8 @@ fn a_run_that_leaves_its_limits_ends_badly() {
     assert_fails(
         &["optimal", "pendulum", "--limit", "omega=-1:1"],
         1,
-        "error: the run of pendulum ended early: 'omega' left its limits at t = 0.3689\n  \
-         note    limits of states end a run; the planner does not keep away from them\n",
+        "error: the run of pendulum ended early: 'omega' left its limits at t = 1.2534\n  \
+         note    the plan keeps the states within the limits at its nodes; the run that follows it left them\n",
     );
 }
 

@@ -166,7 +166,7 @@ fn a_large_terminal_shows_a_picture_that_leaves_standard_output_alone() {
     let without_colors =
         on_a_terminal(folder.path(), (120, 40), "NO_COLOR=1", RUN).expect("there is script").0;
     assert!(without_colors.contains('█') && !without_colors.contains("\x1b[36m"), "{without_colors:?}");
-    for (size, arguments) in [((80, 24), RUN.to_owned()), ((120, 40), format!("{RUN} --no-live"))] {
+    for (size, arguments) in [((59, 24), RUN.to_owned()), ((120, 40), format!("{RUN} --no-live"))] {
         let (shown, out) = on_a_terminal(folder.path(), size, "", &arguments).expect("there is script");
         assert!(shown.contains("\r\x1b[Kepisode") && !shown.contains('█'), "{shown:?}");
         assert_eq!(untimed(&out), expected);

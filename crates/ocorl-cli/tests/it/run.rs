@@ -364,7 +364,7 @@ fn settings_that_make_no_sense_are_refused_before_the_work() {
     assert_fails(
         &["pendulum", "--set", "plan=3"],
         2,
-        "error: 'plan' is a section of settings, not one\nhint: as in: plan.integrator\n",
+        "error: 'plan' is a section of settings, not one\nhint: as in: plan.effort\n",
     );
     assert_fails(
         &["pendulum", "--set", "plan.intervals"],

@@ -19,6 +19,9 @@ pub(super) enum Source {
     Run(DetailedRuns),
 }
 
+/// Draws the given episodes of runs as an animated SVG.
+pub(super) type Animate = fn(&[RunSnapshot], &[usize]) -> String;
+
 /// Runs and episodes that a figure shows in detail.
 pub(super) struct DetailedRuns {
     pub(super) system: &'static str,
@@ -26,6 +29,8 @@ pub(super) struct DetailedRuns {
     pub(super) seeds: u64,
     pub(super) at: &'static [usize],
     pub(super) draw: fn(&[RunSnapshot], &[usize]) -> Figure,
+    /// Draws the SVG file instead of `draw`, which then only makes the PNG and the CSV files.
+    pub(super) animate: Option<Animate>,
 }
 
 const fn sweep(
@@ -42,7 +47,7 @@ const fn run(name: &'static str, shows: &'static str, runs: DetailedRuns) -> Sub
 }
 
 /// All figures, those of the paper first.
-pub(super) const GALLERY: [Subject; 17] = [
+pub(super) const GALLERY: [Subject; 18] = [
     sweep("strategies", "strategies", "cost by episode for every measurement strategy", plots::strategies),
     run(
         "phase",
@@ -53,6 +58,19 @@ pub(super) const GALLERY: [Subject; 17] = [
             seeds: 1,
             at: &[1, 2, 3, usize::MAX],
             draw: |runs, at| plots::phase(&runs[0], at),
+            animate: None,
+        },
+    ),
+    run(
+        "learning",
+        "the first episodes of a run, as an animated SVG: plan, trajectory, measurements, cost",
+        DetailedRuns {
+            system: "pendulum",
+            set: &[("episodes", "3")],
+            seeds: 1,
+            at: &[0, 1, 2],
+            draw: |runs, at| plots::learning(&runs[0], at),
+            animate: Some(|runs, at| plots::learning_animated(&runs[0], at)),
         },
     ),
     sweep("optimism", "optimism", "optimistic against greedy planning, for each strategy", plots::optimism),
@@ -72,6 +90,7 @@ pub(super) const GALLERY: [Subject; 17] = [
             seeds: 1,
             at: &[1, 3],
             draw: |runs, at| plots::uncertainty(&runs[0], at),
+            animate: None,
         },
     ),
     sweep("gaps", "table1", "Table 1 as a plot: final cost above the optimum", plots::gaps),
@@ -85,6 +104,7 @@ pub(super) const GALLERY: [Subject; 17] = [
             seeds: 5,
             at: &[2],
             draw: |runs, at| plots::calibration(runs, at.first().copied().unwrap_or(1)),
+            animate: None,
         },
     ),
     sweep("information", "confidence", "information gain, beta and model complexity", plots::information),
@@ -97,6 +117,7 @@ pub(super) const GALLERY: [Subject; 17] = [
             seeds: 1,
             at: &[3],
             draw: |runs, at| plots::slices(&runs[0], at.first().copied().unwrap_or(1)),
+            animate: None,
         },
     ),
     run(
@@ -108,6 +129,7 @@ pub(super) const GALLERY: [Subject; 17] = [
             seeds: 1,
             at: &[1],
             draw: |runs, at| plots::field(&runs[0], at),
+            animate: None,
         },
     ),
     sweep("theory", "theory", "receding horizon and oracle: regret, measurements, m_n", plots::theory),

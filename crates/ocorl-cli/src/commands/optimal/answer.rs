@@ -2,8 +2,9 @@
 
 use super::Solved;
 use crate::table::{Align, Table};
-use crate::terminal::json;
+use crate::terminal::{self, json};
 use ocorl::baseline::{BaselineSettings, Baselines, Continuous, Tracker};
+use ocorl::plan::{Effort, same_basin};
 use ocorl_study::run::numbers::{cost, percent_more};
 use serde::Serialize;
 
@@ -28,9 +29,39 @@ struct Document<'a> {
     plan_outcome: &'static str,
     gradient_norm: f64,
     seconds: f64,
+    /// Whether an independent program confirmed the optimum.
+    confirmed: bool,
+    searches: usize,
+    basins: usize,
+    /// What each search found on the coarse grid.
+    found: Vec<Found>,
+}
+
+/// One search of the portfolio.
+#[derive(Serialize)]
+struct Found {
+    search: &'static str,
+    cost: Option<f64>,
 }
 
 impl Solved {
+    /// How sure it is that the plan is optimal; empty for a confirmed optimum.
+    pub(super) fn search(&self) -> Option<String> {
+        let plan = &self.result.as_ref().ok()?.continuous.plan;
+        let costs: Vec<f64> = plan.attempts.iter().filter_map(|attempt| attempt.cost).collect();
+        if costs.is_empty() {
+            return Some(String::new());
+        }
+        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let agree = costs.iter().filter(|cost| same_basin(**cost, least)).count();
+        let effort = Effort::of(&plan.attempts);
+        Some(format!(
+            "{}: best known of {effort}; {agree} of the searches found it{}\n",
+            self.benchmark.name,
+            if agree > 1 { "" } else { ": try --effort 3" },
+        ))
+    }
+
     /// A warning if the plan cannot be optimal.
     pub(super) fn warning(&self) -> Option<String> {
         let Baselines { continuous: Continuous { plan, tracked, .. }, held, .. } =
@@ -43,7 +74,7 @@ impl Solved {
             ));
         }
         (held.cost < 0.999 * taken).then(|| {
-            format!("warning: {name}: the zero-order hold costs less than the plan, so the plan is a local optimum; try --stages 5, or another --seed\n")
+            format!("warning: {name}: the zero-order hold costs less than the plan, so the plan is a poor local optimum; try --effort 3, or another --seed\n")
         })
     }
 
@@ -86,6 +117,17 @@ pub(super) fn documents(solved: &[Solved], settings: &BaselineSettings) -> Strin
             plan_outcome: plan.outcome.name(),
             gradient_norm: plan.gradient_norm,
             seconds: s.seconds,
+            confirmed: plan.attempts.is_empty(),
+            searches: Effort::of(&plan.attempts).searches.max(1),
+            basins: Effort::of(&plan.attempts).basins.max(1),
+            found: plan
+                .attempts
+                .iter()
+                .map(|attempt| Found {
+                    search: attempt.kind,
+                    cost: attempt.cost.map(|cost| units.cost(cost)),
+                })
+                .collect(),
         })
     });
     json(&each.collect::<Vec<_>>())
@@ -131,20 +173,25 @@ pub(super) fn table(solved: &[Solved], settings: &BaselineSettings) -> String {
             &best,
         ]);
     }
-    table.text() + "\n" + &legend(settings)
+    let width = terminal::width();
+    table.text(width) + "\n" + &legend(settings).text(width)
 }
 
-fn legend(settings: &BaselineSettings) -> String {
+fn legend(settings: &BaselineSettings) -> Table {
     let follower = match settings.tracker {
         Tracker::Mpc => "by MPC",
         Tracker::Feedback => "with its own gains",
         Tracker::Replan => "by replanning",
     };
-    format!(
-        "\
-open loop, tracked  the optimal plan's cost on the true system: open loop, and tracked {follower}
-as paper, optimal   zero-order hold: computed as in the authors' program, and the optimum
-paper, diff         Table 1 (known model) in its units, and how much more ours is; - if not comparable
-"
-    )
+    let mut table = Table::new([Align::Left, Align::Left]);
+    table.row([
+        "open loop, tracked",
+        &format!("the optimal plan's cost on the true system: open loop, and tracked {follower}"),
+    ]);
+    table.row(["as paper, optimal", "zero-order hold: computed as in the authors' program, and the optimum"]);
+    table.row([
+        "paper, diff",
+        "Table 1 (known model) in its units, and how much more ours is; - if not comparable",
+    ]);
+    table
 }

@@ -3,6 +3,7 @@
 use crate::errors::Failure;
 use cpu_time::ProcessTime;
 use ocorl::learn::{Episode, Record, Settings};
+use ocorl::plan::Effort;
 use ocorl::system::{Cell, KnownSystem};
 use ocorl_study::known::Known;
 use ocorl_study::run::printed;
@@ -14,7 +15,7 @@ pub(super) struct Learned<'a> {
     pub(super) benchmark: &'a KnownSystem,
     pub(super) settings: &'a Settings,
     seed: u64,
-    pub(super) known: Known,
+    pub(super) known: Option<Known>,
     pub(super) report: TextReport<'a>,
     pub(super) episodes: Vec<Episode>,
     seconds: f64,
@@ -28,13 +29,16 @@ pub(super) struct Document<'a> {
     strategy: &'a str,
     explore: &'a str,
     seed: u64,
-    optimum: f64,
+    optimum: Option<f64>,
+    /// Searches behind `optimum`; absent where it was confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<Effort>,
     final_cost: Option<f64>,
     cpu_seconds: f64,
     elapsed_seconds: f64,
     version: &'static str,
-    exact_zoh: f64,
-    holds: usize,
+    exact_zoh: Option<f64>,
+    holds: Option<usize>,
     paper: Option<PaperCell>,
     table_scale: f64,
     stays_within_1_percent_from: Option<usize>,
@@ -54,8 +58,13 @@ struct PaperCell {
 
 impl<'a> Learned<'a> {
     /// A run without episodes.
-    pub(super) fn new(benchmark: &'a KnownSystem, settings: &'a Settings, seed: u64, known: Known) -> Self {
-        let report = TextReport::new(benchmark, settings, seed).with_known(Some(known));
+    pub(super) fn new(
+        benchmark: &'a KnownSystem,
+        settings: &'a Settings,
+        seed: u64,
+        known: Option<Known>,
+    ) -> Self {
+        let report = TextReport::new(benchmark, settings, seed).with_known(known);
         let episodes = Vec::new();
         Learned { benchmark, settings, seed, known, report, episodes, seconds: 0.0, cpu_seconds: 0.0 }
     }
@@ -70,11 +79,16 @@ impl<'a> Learned<'a> {
     /// Sets the duration at the end. Regret is counted from the cheapest episode, if one costs less than the computed optimum.
     pub(super) fn timed(mut self, seconds: f64) -> Self {
         if let Some(known) = self.report.correct(&mut self.episodes) {
-            self.known = known;
+            self.known = Some(known);
         }
+        self.took(seconds);
+        self
+    }
+
+    /// Sets the duration, which includes everything until now.
+    pub(super) fn took(&mut self, seconds: f64) {
         self.seconds = seconds;
         self.cpu_seconds = ProcessTime::now().as_duration().as_secs_f64();
-        self
     }
 
     /// The records of its episodes as they are shown: costs in the units of Table 1.
@@ -100,19 +114,20 @@ impl<'a> Learned<'a> {
     /// The run as JSON, with its failure.
     pub(super) fn document(&'a self, failure: Option<&'a Failure>) -> Document<'a> {
         let units = self.benchmark.table_units();
-        let (known, episodes) = (self.known.printed(units), self.printed());
+        let (known, episodes) = (self.known.map(|known| known.printed(units)), self.printed());
         Document {
             system: &self.benchmark.name,
             strategy: self.settings.strategy.name(),
             explore: self.settings.explore.name(),
             seed: self.seed,
-            optimum: known.continuous,
+            optimum: known.map(|known| known.continuous),
+            search: known.and_then(|known| known.search),
             final_cost: episodes.last().map(|last| last.cost),
             cpu_seconds: self.cpu_seconds,
             elapsed_seconds: self.seconds,
             version: env!("CARGO_PKG_VERSION"),
-            exact_zoh: known.held,
-            holds: known.holds,
+            exact_zoh: known.map(|known| known.held),
+            holds: known.map(|known| known.holds),
             paper: self.report.paper().map(|Cell { mean, std }| PaperCell { mean, std }),
             table_scale: units.scale(),
             stays_within_1_percent_from: self.report.near_from(&self.episodes),

@@ -11,6 +11,7 @@
 //! | `cost.svg`, `phase.svg` | cost and regret by episode; some episodes in the plane of two states |
 
 use super::answer::Learned;
+use super::progress::Screen;
 use crate::errors::Failure;
 use crate::terminal::json;
 use ocorl::learn::{DiscreteTheory, Record, Strategy, Theory, Time};
@@ -26,13 +27,17 @@ use std::path::Path;
 const STRIDE: usize = 5;
 
 /// Writes all files, each atomically.
-pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> {
+pub(super) fn save(folder: &Path, learned: &mut Learned<'_>, screen: &Screen) -> Result<(), Failure> {
     let shown = Run {
         benchmark: learned.benchmark,
         settings: learned.settings,
-        known: &learned.known,
+        known: learned.known.as_ref(),
         paper: learned.report.paper(),
         episodes: &learned.episodes,
+    };
+    let keep = |name: &str, contents: String| {
+        let path = folder.join(name);
+        write_atomically(&path, contents.as_bytes()).map_err(|error| Failure::file(&path, &error))
     };
     for (name, contents) in [
         ("costs.csv", costs(learned)),
@@ -42,17 +47,17 @@ pub(super) fn save(folder: &Path, learned: &Learned<'_>) -> Result<(), Failure> 
         ("measurements.csv", measurements(learned)),
         ("cost.svg", svg(&run_cost(&shown))),
         ("phase.svg", svg(&run_phase(&shown))),
-        ("run.json", json(&learned.document(None))),
     ] {
-        let path = folder.join(name);
-        write_atomically(&path, contents.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
+        keep(name, contents)?;
     }
     let page = folder.join("report.html");
     report::study(folder, &mut |_| {})?.write(&page).map_err(|error| Failure::file(&page, &error))?;
     // A reader leaves an empty SQLite log behind; opening for writing removes it. If another process writes, the log belongs to
     // it.
     drop(Study::open(folder, Access::Write));
-    Ok(())
+    // Last, because it holds the time that all of this has taken.
+    learned.took(screen.seconds());
+    keep("run.json", json(&learned.document(None)))
 }
 
 /// A CSV table that grows by rows.

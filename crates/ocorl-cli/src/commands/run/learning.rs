@@ -8,6 +8,7 @@ use ocorl_study::known::Known;
 use ocorl_study::run::Run;
 use ocorl_study::run::events::warnings;
 use ocorl_study::study::Study;
+use ocorl_study::trace::keep_optimum;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,7 +18,8 @@ pub(super) enum Message {
     /// Number of an episode, and its present phase.
     Phase(usize, &'static str),
     Warning(String),
-    Known(Known),
+    /// Costs with known dynamics; `None` if they could not be computed.
+    Known(Option<Known>),
     Episode(Box<Episode>),
     Ended(Result<(), Failure>),
 }
@@ -43,11 +45,22 @@ impl Job {
     }
 
     fn learn(&self, study: Option<Study>, to: &Sender<Message>) -> Result<(), Failure> {
-        let known = Known::of(&self.benchmark, &self.settings)?;
+        // Learning does not need the optimum: without it there is no regret.
+        let known = Known::with_paths(&self.benchmark, &self.settings)
+            .inspect_err(|error| {
+                let reason = Failure::from(error.clone());
+                tell(to, Message::Warning(format!("the optimum is not known: {}", reason.message())));
+            })
+            .ok();
+        if let Some((study, (_, paths))) = study.as_ref().zip(known.as_ref()) {
+            // Pictures do without the optimal trajectory.
+            let _ = keep_optimum(study.store().folder(), paths);
+        }
+        let known = known.map(|(known, _)| known);
         tell(to, Message::Known(known));
         let mut observer = Watch(|event: &Event<'_>| report(&self.benchmark.task, event, to));
         let (settings, seed) = (&self.settings, self.seed);
-        let mut run = Run::begin(&self.benchmark, settings, seed, Some(&known), study, &self.cancel)?;
+        let mut run = Run::begin(&self.benchmark, settings, seed, known.as_ref(), study, &self.cancel)?;
         while let Some(episode) = run.next_episode(&mut observer)? {
             tell(to, Message::Episode(Box::new(episode)));
             if self.cancel.load(Ordering::Relaxed) {

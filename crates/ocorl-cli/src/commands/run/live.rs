@@ -9,6 +9,8 @@ use ocorl_study::run::numbers::{cost, percent_more};
 const ROWS: usize = 4;
 /// Block characters from one eighth to a full line.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Columns of the phase portrait beside the chart.
+const PORTRAIT: usize = 26;
 /// Columns left of the chart.
 const MARGIN: usize = 12;
 /// Largest number of columns per episode.
@@ -31,6 +33,8 @@ pub(super) struct State {
     pub(super) phase_seconds: f64,
     /// Number of measurements so far.
     pub(super) measurements: usize,
+    /// The last trajectory in the plane in which it is naturally seen.
+    pub(super) portrait: Vec<(f64, f64)>,
     /// Model uncertainty of the last episode.
     pub(super) uncertainty: Option<f64>,
     /// Seconds since the program started.
@@ -53,10 +57,19 @@ pub(super) fn lines(state: &State, width: usize) -> Vec<Line> {
         let against = |of: f64, name: &str| format!("{} {name} {}", percent_more(*last, of), cost(of));
         let costs = [
             format!("cost {}", cost(*last)),
-            against(known.continuous, "from optimum"),
+            against(
+                known.continuous,
+                if known.search.is_none() { "from optimum" } else { "from best known" },
+            ),
             against(known.held, "from optimal zero-order hold"),
         ];
-        lines.extend(packed(&costs, width));
+        // Colour goes with the words: near the optimum, on the way, or far from it.
+        let look = match known.percent_above(*last) {
+            above if above <= 2.0 => Look::Good,
+            above if above <= 50.0 => Look::Plain,
+            _ => Look::Bad,
+        };
+        lines.extend(packed_as(look, &costs, width));
     }
     lines
 }
@@ -71,8 +84,12 @@ fn head(state: &State, width: usize) -> Line {
     Line::new().add(Look::Strong, title).add(Look::Plain, blanks).add(Look::Plain, clock)
 }
 
-/// Items side by side, in as many lines as they need.
 fn packed(items: &[String], width: usize) -> Vec<Line> {
+    packed_as(Look::Plain, items, width)
+}
+
+/// Items side by side, in as many lines as they need.
+fn packed_as(look: Look, items: &[String], width: usize) -> Vec<Line> {
     let mut lines: Vec<String> = Vec::new();
     for item in items {
         match lines.last_mut() {
@@ -83,14 +100,16 @@ fn packed(items: &[String], width: usize) -> Vec<Line> {
             _ => lines.push(item.clone()),
         }
     }
-    lines.into_iter().map(|line| Line::new().add(Look::Plain, line)).collect()
+    lines.into_iter().map(|line| Line::new().add(look, line)).collect()
 }
 
 /// Cost above the optimum by episode, on a logarithmic scale. Future episodes are dots; with more episodes than columns the last
 /// ones are shown.
 fn chart(state: &State, width: usize) -> Vec<Line> {
     let Some(known) = state.known.filter(|_| width > MARGIN + 10) else { return Vec::new() };
-    let room = width - MARGIN;
+    let beside = !state.portrait.is_empty() && width >= MARGIN + 2 * PORTRAIT;
+    let portrait = braille(&state.portrait, PORTRAIT, ROWS);
+    let room = width - MARGIN - if beside { PORTRAIT + 3 } else { 0 };
     let all = state.of.max(state.costs.len()).max(1);
     let wide = (room / all).clamp(1, WIDEST);
     let shown = all.min(room / wide);
@@ -114,14 +133,41 @@ fn chart(state: &State, width: usize) -> Vec<Line> {
         let bars: String =
             (first..first + shown).map(|episode| bar(heights.get(episode), row, wide)).collect();
         let bars = bars.trim_end().to_owned();
-        let room = MARGIN - 2;
-        lines.push(Line::new().add(Look::Dim, format!("{label:>room$} │")).add(Look::Bars, bars));
+        let (left, bars_wide) = (MARGIN - 2, shown * wide + 3);
+        let line = Line::new().add(Look::Dim, format!("{label:>left$} │"));
+        lines.push(match portrait.get(ROWS - 1 - row).filter(|_| beside) {
+            Some(dots) => line.add(Look::Bars, format!("{bars:<bars_wide$}")).add(Look::Plain, dots.clone()),
+            None => line.add(Look::Bars, bars),
+        });
     }
     let axis = format!("{:>MARGIN$} cost above the optimum {}, log scale", "└", cost(known.continuous));
     let hold = format!(", optimal zero-order hold {}", short(known.held - known.continuous));
     let both = axis.chars().count() + hold.chars().count() <= width;
     lines.push(Line::new().add(Look::Dim, if both { axis + &hold } else { axis }));
     lines
+}
+
+/// Points as a picture of braille characters, `columns` wide and `rows` high: each character has two by four dots.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
+fn braille(points: &[(f64, f64)], columns: usize, rows: usize) -> Vec<String> {
+    // Bits of the dots of a character, by row and column.
+    const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+    let range = |of: fn(&(f64, f64)) -> f64| {
+        let finite = points.iter().map(of).filter(|v| v.is_finite());
+        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+    };
+    let ((left, right), (bottom, top)) = (range(|p| p.0), range(|p| p.1));
+    let place = |v: f64, low: f64, high: f64, count: usize| {
+        let share = if high > low { (v - low) / (high - low) } else { 0.5 };
+        (share * (count - 1) as f64).round().clamp(0.0, (count - 1) as f64) as usize
+    };
+    let mut picture = vec![vec![0_u32; columns]; rows];
+    for (x, y) in points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
+        let (x, y) = (place(*x, left, right, 2 * columns), 4 * rows - 1 - place(*y, bottom, top, 4 * rows));
+        picture[y / 4][x / 2] |= DOTS[y % 4][x % 2];
+    }
+    let line = |row: Vec<u32>| row.into_iter().filter_map(|dots| char::from_u32(0x2800 + dots)).collect();
+    picture.into_iter().map(line).collect()
 }
 
 /// The characters of an episode's bar in one row of the chart.
@@ -175,11 +221,13 @@ mod tests {
                 held_as_printed: Some(20.6),
                 held: 20.5,
                 holds: 9,
+                search: None,
             }),
             costs: vec![370.0, 21.0, 20.1, 20.01],
             phase: "episode 4 of 10: planning".into(),
             phase_seconds: 0.84,
             measurements: 40,
+            portrait: Vec::new(),
             uncertainty: Some(0.0123),
             seconds: 12.34,
             left: Some(25.0),
@@ -229,6 +277,20 @@ mod tests {
     }
 
     #[test]
+    fn the_phase_portrait_stands_beside_the_chart() {
+        // A falling diagonal over two characters: the first half in the upper one.
+        assert_eq!(braille(&[(0.0, 1.0), (1.0, 0.0)], 1, 1), ["\u{2881}"]);
+        let portrait = (0..100).map(|i| f64::from(i) / 15.0).map(|t| (t.cos(), t.sin())).collect();
+        let drawn = plain(&State { portrait, ..state() }, 79);
+        assert!(
+            (1..=4).all(|row| drawn[row].contains(|c| ('\u{2801}'..='\u{28ff}').contains(&c))),
+            "{drawn:#?}"
+        );
+        assert!(plain(&State { portrait: vec![(0.0, 0.0)], ..state() }, 59)[1].ends_with("██"));
+        assert_eq!(braille(&[(f64::NAN, 0.0)], 2, 1), ["\u{2800}\u{2800}"]);
+    }
+
+    #[test]
     fn two_hundred_columns_and_more_episodes_than_fit() {
         let mut state = state();
         assert_eq!(plain(&state, 199).len(), 8);
@@ -259,7 +321,7 @@ mod tests {
     fn colours_go_with_no_color() {
         let lines = lines(&state(), 99);
         let colored: String = lines.iter().map(|line| line.text(99, true)).collect();
-        assert!(colored.contains("\x1b[36m") && colored.ends_with('0'), "{colored:?}");
+        assert!(colored.contains("\x1b[36m") && colored.ends_with("\x1b[0m"), "{colored:?}");
         assert!(lines.iter().all(|line| !line.text(99, false).contains('\x1b')));
     }
 }

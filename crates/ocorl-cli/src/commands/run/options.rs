@@ -51,7 +51,7 @@ pub(super) enum Tracker {
 /// Whether to show the live display.
 #[derive(clap::Args)]
 struct Picture {
-    /// Show a live display [default: on terminals of at least 100 columns and 20 rows]
+    /// Show a live display [default: on terminals of at least 60 columns and 16 rows]
     #[arg(long, conflicts_with = "no_live")]
     live: bool,
     /// Show one progress line instead

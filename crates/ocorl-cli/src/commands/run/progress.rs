@@ -3,7 +3,7 @@
 
 use super::live::{State, lines};
 use crate::GlobalArgs;
-use crate::terminal::{Picture, say, size, write_out};
+use crate::terminal::{Picture, hanging, say, size, tell, width, write_out};
 use ocorl::learn::{Record, Settings};
 use ocorl::system::KnownSystem;
 use ocorl_study::cell::Cell;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Smallest interval between frames.
 const FRAME: Duration = Duration::from_millis(100);
 /// Terminal size (columns, rows) from which the live display is the default.
-const LARGE: (usize, usize) = (100, 20);
+const LARGE: (usize, usize) = (60, 16);
 /// Number of recent episodes from which the remaining time is estimated.
 const RECENT: usize = 5;
 
@@ -77,15 +77,16 @@ impl Screen {
     }
 
     /// Sets the costs with known dynamics, in the units of the table.
-    pub(super) fn known(&mut self, known: &Known) {
+    pub(super) fn known(&mut self, known: Option<Known>) {
         if let Live::Picture(moving) = &mut self.live {
-            moving.state.known = Some(*known);
+            moving.state.known = known;
         }
     }
 
     /// Adds a finished episode, whose costs are in the units of the table.
-    pub(super) fn learned(&mut self, record: &Record) {
+    pub(super) fn learned(&mut self, record: &Record, portrait: Vec<(f64, f64)>) {
         let Live::Picture(moving) = &mut self.live else { return };
+        moving.state.portrait = portrait;
         moving.state.costs.push(record.cost);
         moving.state.measurements = record.measurements;
         moving.state.uncertainty = record.uncertainty;
@@ -113,14 +114,31 @@ impl Screen {
         self.tick();
     }
 
+    /// Writes a row of the table, narrower on a narrow terminal.
+    pub(super) fn row(&mut self, row: &str) {
+        let row = width().map_or_else(|| row.to_owned(), |width| narrow(row, width));
+        self.out(&row);
+    }
+
     /// Prints a warning.
     pub(super) fn warn(&mut self, text: &str) {
         if !self.global.quiet && self.said.insert(text.into()) {
             self.clear();
-            say(&format!("warning: {text}\n"));
+            tell(&format!("warning: {text}\n"));
         }
     }
 
+    /// Shows what is done after the last episode.
+    pub(super) fn step(&mut self, step: &str) {
+        step.clone_into(&mut self.phase);
+        if let Live::Picture(moving) = &mut self.live {
+            moving.phase_begin = Some(Instant::now());
+            moving.drawn = None;
+        }
+        self.tick();
+    }
+
+    /// Shows the phase of an episode.
     pub(super) fn phase(&mut self, episode: usize, phase: &str) {
         self.phase = format!("episode {episode}: {phase}");
         if let Live::Picture(moving) = &mut self.live {
@@ -203,10 +221,46 @@ impl Moving {
     }
 }
 
+/// A row of the table of episodes for a terminal of `width` columns. The columns are closer together if they do not fit, and the remark at
+/// the end gets a line of its own.
+fn narrow(row: &str, width: usize) -> String {
+    /// Widths of the columns, whose sum is the smallest width of a terminal.
+    const COLUMNS: [usize; 6] = [7, 11, 10, 9, 12, 11];
+    if row.trim_end().chars().count() <= width {
+        return row.to_owned();
+    }
+    let mut rest = row;
+    let mut cells: Vec<&str> = Vec::new();
+    while let (Some(cell), true) = (rest.split_whitespace().next(), cells.len() < COLUMNS.len()) {
+        cells.push(cell);
+        rest = &rest.trim_start()[cell.len()..];
+    }
+    let padded: Vec<String> =
+        cells.iter().zip(COLUMNS).map(|(cell, width)| format!("{cell:>width$}")).collect();
+    let line = padded.concat();
+    match rest.trim() {
+        "" => line + "\n",
+        remark => format!("{line}\n{:9}{}\n", "", hanging(remark, 9, width - 9)),
+    }
+}
+
 /// Typical duration of a run with this many episodes, in seconds.
 fn usual(b: &KnownSystem, settings: &Settings, seed: u64) -> f64 {
     let episodes = ocorl_study::config::value(&settings.episodes.to_string());
     let set = BTreeMap::from([("episodes".to_owned(), episodes)]);
-    let cell = Cell { system: b.name.to_string(), settings: "default".into(), set, seed };
+    let cell = Cell { system: b.name.to_string(), file: None, settings: "default".into(), set, seed };
     remaining(&[cell], |_| None, &[0], 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_fit_sixty_columns() {
+        let row = "       3     20.1618      0.0014        40       0.0072     20.0468  'omega' left its limits at t = 0.37\n";
+        let expected = "      3    20.1618    0.0014       40      0.0072    20.0468\n         'omega' left its limits at t = 0.37\n";
+        assert_eq!(narrow(row, 60), expected);
+        assert_eq!(narrow(row, 120), row);
+    }
 }

@@ -45,9 +45,12 @@ impl From<StoreError> for Failure {
             StoreError::InUse { folder, .. } => Failure::in_use(message)
                 .detail("note", unchanged)
                 .hint(format!("close it there, or read only: ocorl study status {}", folder.display())),
-            StoreError::Disk { .. } => Failure::on_disk(message)
+            StoreError::Disk { fault, .. } => Failure::on_disk(message)
                 .detail("note", "everything stored before is safe")
-                .hint("free disk space or get write permission, then run the command again; nothing was partly written"),
+                .hint(fault.advice()),
+            StoreError::NotReadBack { .. } => Failure::badly(message)
+                .detail("note", unchanged)
+                .hint("this is a bug in ocorl: please report it with the command and its files"),
             StoreError::Poisoned(_) => Failure::on_disk(message).hint("open the study again"),
             _ => Failure::badly(message),
         }

@@ -11,6 +11,10 @@ use std::path::PathBuf;
 
 /// Arguments of `ocorl study check`.
 #[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  ocorl study check lab                       read every record and compare its checksum
+  ocorl study check lab --salvage lab-2       write the intact records into a new study")]
 pub(super) struct Arguments {
     #[command(flatten)]
     at: Folder,
@@ -40,6 +44,7 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
         Study::open(folder, Access::Write)?.rebuild()?;
     }
     let study = Study::open(folder, Access::Read)?;
+    super::interrupted(&study, global);
     let stale = study.stale_tables()?;
     if !stale.is_empty() {
         return Err(Failure::damaged(format!(
@@ -53,9 +58,13 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     let (records, checksum) = study.store().head();
     let measurements = study.history().measurements();
     if global.json {
-        return Ok(json(
-            &document!({ "records": records, "checksum": checksum, "measurements": measurements }),
-        )
+        let interruption = study.store().interruption().map(ToString::to_string);
+        return Ok(json(&document!({
+            "records": records,
+            "checksum": checksum,
+            "measurements": measurements,
+            "interruption": interruption,
+        }))
         .into());
     }
     Ok(format!("ok: {records} records, {measurements} measurements used, checksum {checksum}\n").into())

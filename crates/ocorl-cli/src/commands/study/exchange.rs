@@ -1,6 +1,6 @@
 //! `ocorl study ask | tell | import | fail | discard`: writes plans for the hardware, and records measurements.
 
-use super::Folder;
+use super::Writing;
 use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json, say};
@@ -8,7 +8,9 @@ use ocorl::event::{Event, Watch};
 use ocorl_study::files::write_atomically;
 use ocorl_study::live;
 use ocorl_study::measured::Measured;
+use ocorl_study::measured::recording::{Mapping, Recording};
 use ocorl_study::run::numbers::cost;
+use ocorl_study::simulated::keep_traces;
 use ocorl_study::store::Access;
 use ocorl_study::study::{Closed, CostFrom, Receipt, Study, Telling, Verdict};
 use serde_json::json as document;
@@ -24,7 +26,7 @@ Examples:
   ocorl study ask lab --out plan.json    write the plan to a file, atomically")]
 pub(super) struct Ask {
     #[command(flatten)]
-    at: Folder,
+    to: Writing,
     /// File for the plan [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -40,7 +42,7 @@ Examples:
   ocorl study tell lab again.csv --episode 3 --correct")]
 pub(super) struct Tell {
     #[command(flatten)]
-    at: Folder,
+    to: Writing,
     /// File of measurements: CSV, or JSON if its name ends in .json
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -57,19 +59,30 @@ pub(super) struct Tell {
 
 /// Arguments of `ocorl study import`.
 #[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  ocorl study import lab old-1.csv old-2.csv      logs from before the study, with the columns of tell
+  ocorl study import lab run.csv --map map.toml   a recording of another program")]
 pub(super) struct Import {
     #[command(flatten)]
-    at: Folder,
+    to: Writing,
     /// Earlier logs, with the columns of `tell`
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+    /// Mapping of the columns of recordings of another program; derivatives are estimated from positions and velocities
+    #[arg(long, value_name = "TOML")]
+    map: Option<PathBuf>,
 }
 
 /// Arguments of `ocorl study fail`.
 #[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  ocorl study fail lab --reason \"motor too hot\"
+  ocorl study fail lab --measured half.csv        keep what was measured before the failure")]
 pub(super) struct Fail {
     #[command(flatten)]
-    at: Folder,
+    to: Writing,
     /// Reason of the failure
     #[arg(long, value_name = "TEXT", default_value = "failed")]
     reason: String,
@@ -80,9 +93,13 @@ pub(super) struct Fail {
 
 /// Arguments of `ocorl study discard`.
 #[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  ocorl study discard lab 3 --dry-run             only print what would be done
+  ocorl study discard lab 3 --reason \"loose cable\"")]
 pub(super) struct Discard {
     #[command(flatten)]
-    at: Folder,
+    to: Writing,
     /// Number of the episode
     #[arg(value_name = "EPISODE")]
     episode: usize,
@@ -94,12 +111,8 @@ pub(super) struct Discard {
     dry_run: bool,
 }
 
-fn open(at: &Folder) -> Result<Study, Failure> {
-    Ok(Study::open(&at.folder, Access::Write)?)
-}
-
 pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure> {
-    let mut study = open(&arguments.at)?;
+    let mut study = arguments.to.open(global)?;
     let pending = study.history().pending().is_some();
     let mut observer = Watch(|event: &Event<'_>| {
         if let (Event::NotPlanned { episode, reason, instead, .. }, false) = (event, global.quiet) {
@@ -116,10 +129,10 @@ pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure
             _ => "the study is over: all its episodes were run",
         };
         return Err(
-            Failure::badly(why).hint(format!("see: ocorl study status {}", arguments.at.folder.display()))
+            Failure::badly(why).hint(format!("see: ocorl study status {}", arguments.to.at.folder.display()))
         );
     };
-    let (folder, text) = (arguments.at.folder.display(), plan.text()?);
+    let (folder, text) = (arguments.to.at.folder.display(), plan.text()?);
     let online = plan.legs.iter().any(|leg| leg.rule.is_some());
     let when =
         if online { "at times chosen during the run".into() } else { format!("at {} times", plan.asked()) };
@@ -142,7 +155,7 @@ pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure
 }
 
 pub(super) fn tell(arguments: &Tell, global: GlobalArgs) -> Result<Answer, Failure> {
-    let mut study = open(&arguments.at)?;
+    let mut study = arguments.to.open(global)?;
     let measured = Measured::load(&arguments.file, &study.columns())?;
     let how = match (arguments.more, arguments.correct) {
         (true, _) => Telling::More,
@@ -152,7 +165,8 @@ pub(super) fn tell(arguments: &Tell, global: GlobalArgs) -> Result<Answer, Failu
     let before = study.overview().last_cost;
     let source = arguments.file.display().to_string();
     let receipt = study.tell(arguments.episode, measured, &source, how)?;
-    let strange = study.strange(receipt.episode)?;
+    let (strange, notices) = (study.strange(receipt.episode)?, study.notices());
+    keep_traces(&study);
     if global.json {
         let closed = receipt.closed.as_ref();
         return Ok(json(&document!({
@@ -165,6 +179,7 @@ pub(super) fn tell(arguments: &Tell, global: GlobalArgs) -> Result<Answer, Failu
             "extra": receipt.against.extra,
             "closed": closed,
             "far_from_the_model": strange.map(|s| s.far),
+            "data_problems": notices,
             "notes": receipt.notes,
         }))
         .into());
@@ -174,11 +189,15 @@ pub(super) fn tell(arguments: &Tell, global: GlobalArgs) -> Result<Answer, Failu
         for note in &receipt.notes {
             let _ = writeln!(remark, "note: {note}");
         }
-        if let Some(warning) = strange.and_then(|strange| strange.warning()) {
-            let _ = writeln!(remark, "warning: {warning}");
+        // A count of far points is of interest only if nothing explains them.
+        match strange.and_then(|strange| strange.warning()).filter(|_| notices.is_empty()) {
+            Some(warning) => writeln!(remark, "warning: {warning}").unwrap_or_default(),
+            None => {
+                remark += &super::select::notices(&notices, &arguments.to.at.folder.display().to_string());
+            }
         }
     }
-    Ok(Answer { text: receipt_line(&arguments.at.folder, &receipt, before), remark })
+    Ok(Answer { text: receipt_line(&arguments.to.at.folder, &receipt, before), remark })
 }
 
 /// The receipt of recorded measurements as one line.
@@ -222,17 +241,18 @@ fn costs(closed: &Closed) -> String {
 }
 
 pub(super) fn import(arguments: &Import, global: GlobalArgs) -> Result<Answer, Failure> {
-    let mut study = open(&arguments.at)?;
-    // All files are read before the first one is stored.
+    let mut study = arguments.to.open(global)?;
     let mut all = Vec::new();
+    let mapping = arguments.map.as_deref().map(Mapping::load).transpose()?;
     for file in &arguments.files {
-        all.push((file.display().to_string(), Measured::load(file, &study.columns())?));
+        let measured = match &mapping {
+            Some(mapping) => Recording::load(file, mapping, &study.system().task)?.measured(),
+            None => Measured::load(file, &study.columns())?,
+        };
+        all.push((file.display().to_string(), measured));
     }
-    let (mut new, mut read) = (0, 0);
-    for (source, measured) in all {
-        read += measured.rows.len();
-        new += study.import(measured, &source)?;
-    }
+    let read: usize = all.iter().map(|(_, measured)| measured.rows.len()).sum();
+    let new = study.import_all(all)?;
     if global.json {
         return Ok(json(&document!({ "read": read, "new": new })).into());
     }
@@ -241,7 +261,7 @@ pub(super) fn import(arguments: &Import, global: GlobalArgs) -> Result<Answer, F
 }
 
 pub(super) fn fail(arguments: &Fail, global: GlobalArgs) -> Result<Answer, Failure> {
-    let mut study = open(&arguments.at)?;
+    let mut study = arguments.to.open(global)?;
     if let Some(file) = &arguments.measured {
         let measured = Measured::load(file, &study.columns())?;
         study.tell(None, measured, &file.display().to_string(), Telling::More)?;
@@ -252,7 +272,7 @@ pub(super) fn fail(arguments: &Fail, global: GlobalArgs) -> Result<Answer, Failu
 
 pub(super) fn discard(arguments: &Discard, global: GlobalArgs) -> Result<Answer, Failure> {
     if arguments.dry_run {
-        let study = Study::open(&arguments.at.folder, Access::Read)?;
+        let study = Study::open(&arguments.to.at.folder, Access::Read)?;
         let Some(episode) = study.history().episodes.get(arguments.episode) else {
             return Err(Failure::usage(format!("there is no episode {}", arguments.episode)));
         };
@@ -261,7 +281,7 @@ pub(super) fn discard(arguments: &Discard, global: GlobalArgs) -> Result<Answer,
             format!("episode {}: {n} measurements would no longer be used\n", arguments.episode).into()
         );
     }
-    let closed = open(&arguments.at)?.discard(arguments.episode, &arguments.reason)?;
+    let closed = arguments.to.open(global)?.discard(arguments.episode, &arguments.reason)?;
     Ok(marked(&closed, global, "discarded; its measurements are stored, but not used"))
 }
 

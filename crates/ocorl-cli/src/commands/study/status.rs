@@ -12,6 +12,10 @@ use std::fmt::Write;
 
 /// Arguments of `ocorl study status`.
 #[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  ocorl study status lab            episodes, costs, and what to do next
+  ocorl study status lab --json     for programs")]
 pub(super) struct Arguments {
     #[command(flatten)]
     at: Folder,
@@ -19,6 +23,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut study = Study::open(&arguments.at.folder, Access::Read)?;
+    super::interrupted(&study, global);
     let worth = study.worth()?;
     let (overview, folder) = (study.overview(), arguments.at.folder.display().to_string());
     if global.json {
@@ -31,7 +36,9 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
             "episodes": closed,
             "pending_measure_at": times,
             "worth": worth,
+            "data_problems": study.notices(),
             "notes": study.history().notes,
+            "interruption": study.store().interruption().map(ToString::to_string),
         }))
         .into());
     }
@@ -54,6 +61,7 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
         let rows: usize = imports.iter().map(|(_, i)| i.rows.len()).sum();
         let _ = writeln!(text, "{rows} imported measurements");
     }
+    text += &super::select::notices(&study.notices(), &folder);
     if let Some(worth) = &worth {
         let _ = writeln!(text, "{}", worth.recommendation());
     }
