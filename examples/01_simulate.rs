@@ -1,4 +1,4 @@
-//! Run policies on a system: what they cost and how each run ends.
+//! Simulate policies on a system, with the cost and the outcome of each run.
 //!
 //! `cargo run --release -p ocorl --example 01_simulate`
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]

@@ -1,9 +1,9 @@
-//! Plan for a known system and watch the search converge.
+//! Plan for a known system and print the convergence of the search.
 //!
 //! `cargo run --release -p ocorl --example 02_plan`
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use ocorl::plan::{Ilqr, Problem, Settings, Start, Transcription, uniform_grid};
+use ocorl::plan::{Ilqr, PathConstraints, Problem, Settings, Start, Transcription, uniform_grid};
 use ocorl::system::Benchmark;
 use std::error::Error;
 
@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         control_bounds: &task.control_bounds,
         rate_limit: None,
         state_bounds: None,
+        constraints: PathConstraints::default(),
         transcription: Transcription::default(), // classical Runge–Kutta, the cost integrated with the state
     };
     let start = Start::constant(&[0.0], intervals);

@@ -1,9 +1,9 @@
-//! A system of your own: write its equations, have them checked, and plan.
+//! A user-defined system: write its equations, check them, and plan.
 //!
 //! `cargo run --release -p ocorl --example 03_own_system`
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use ocorl::plan::{Ilqr, Problem, Settings, Start, Transcription, uniform_grid};
+use ocorl::plan::{Ilqr, PathConstraints, Problem, Settings, Start, Transcription, uniform_grid};
 use ocorl::real::Real;
 use ocorl::system::{Bounds, ExactJacobian, QuadraticCost, VectorField};
 use ocorl::{check, random::Stream};
@@ -34,6 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         control_bounds: &Bounds::symmetric([0.25]),
         rate_limit: None,
         state_bounds: None,
+        constraints: PathConstraints::default(),
         transcription: Transcription::default(),
     };
     let start = Start::constant(&[0.1], 300);

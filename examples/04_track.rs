@@ -1,4 +1,4 @@
-//! Follow a plan where things are not as planned: open loop, with gains, by model-predictive control.
+//! Follow a plan under disturbances: in open loop, with feedback gains, and by model-predictive control.
 //!
 //! `cargo run --release -p ocorl --example 04_track`
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]

@@ -1,4 +1,4 @@
-//! What is attainable with the true model, beside what the paper's learned controllers attain.
+//! Optimal costs with known dynamics, compared with the costs of the paper's learned controllers.
 //!
 //! `cargo run --release -p ocorl --example 05_baselines`
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]

@@ -1,4 +1,4 @@
-//! Learn what a system does from a few noisy derivatives, and how far to trust what was learned.
+//! Learn the dynamics of a system from a few noisy derivatives, with confidence bands.
 //!
 //! `cargo run --release -p ocorl --example 06_model`
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]

@@ -1,6 +1,6 @@
-//! Learn to swing up a pendulum whose equations are not known: ask for an episode, run it, tell what was measured.
+//! Learn to swing up a pendulum with unknown equations: ask for an episode, run it, record the measurements.
 //!
-//! The learner sees the task and the readings, never the plant: put your rig where the simulated plant stands.
+//! The learner sees the task and the measurements, never the plant. Replace the simulated plant by your rig.
 //!
 //! `cargo run --release -p ocorl --example 07_learn`
 
@@ -29,6 +29,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let times: Vec<String> = result.readings.iter().map(|r| format!("{:.1}", r.time)).collect();
         println!("{:7}  {planned:>7}  {:7.3}  {}", proposal.episode, result.cost, times.join(" "));
     }
-    println!("the best possible is 20.160; {} measurements were enough", episodes.journal.data().len());
+    println!(
+        "the optimum with known dynamics is 20.160; the learner used {} measurements",
+        episodes.journal.data().len()
+    );
     Ok(())
 }

@@ -1,8 +1,7 @@
-//! How much can n measurements tell? The maximum information gain γₙ of four kernels, found by the greedy rule on the points that learning
-//! has passed through, beside the rate at which the theory lets it grow.
+//! Maximum information gain γₙ of n measurements for four kernels, compared with the growth rates of the theory.
 //!
-//! Each kernel has the hyper-parameters that the measurements of the run give it. γₙ is summed over the outputs and in nats; the greedy
-//! rule finds at least 1 − 1/e of the greatest there is. The table is that of `docs/theory.md`.
+//! γₙ is computed greedily on points of the executed trajectories, summed over the outputs, in nats. The greedy rule reaches at least
+//! 1 − 1/e of the maximum. The hyper-parameters of each kernel are fitted to the measurements of the run. `docs/theory.md` has the table.
 //!
 //! `cargo run --release -p ocorl --example 08_information_gain`
 

@@ -1,4 +1,4 @@
-//! Parts of your own in the learner: a model, a schedule, and a plant of which only f is known.
+//! User-defined components of the learner: a model, a schedule, and a plant given by f alone.
 //!
 //! `cargo run --release -p ocorl --example 09_own_parts`
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]

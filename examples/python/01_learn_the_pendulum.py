@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Learn the pendulum
 #
-# A pendulum hangs. Nobody knows its equations; ten times in each episode the state and its derivative are measured. After a few
-# episodes it is swung up and balanced as well as anybody could who knows the equations.
+# The learner controls a pendulum without knowing its equations. In each episode it measures the state and its derivative
+# ten times. After a few episodes its cost is near the optimum, which is computed with the true equations.
 
 # %%
 import ocorl
@@ -10,25 +10,25 @@ import ocorl
 result = ocorl.run("pendulum", seed=0, episodes=5)
 
 # %% [markdown]
-# `cost` is what an episode came to, `regret` what it was above the best possible. The paper needed twenty episodes for 20.20.
+# `cost` is the cost of an episode. `regret` is the cost above the optimum. The paper reports 20.20 after twenty episodes.
 
 # %%
 print("costs: ", [round(float(cost), 2) for cost in result.costs])
-print("final cost:", round(result.final_cost, 3), "  best possible:", round(result.optimum, 3))
+print("final cost:", round(result.final_cost, 3), "  optimum:", round(result.optimum, 3))
 
 # %% [markdown]
-# ## What was measured, and when
+# ## Measurement times
 #
-# The times are chosen where they tell the most about the dynamics, not evenly.
+# The strategy selects the most informative times, not equidistant ones.
 
 # %%
 for episode in result.episodes:
     print(episode.number, [round(float(t), 1) for t in episode.measurement_times])
 
 # %% [markdown]
-# ## The path of the last episode
+# ## The trajectory of the last episode
 #
-# States in columns, moments in rows. In a notebook `result.plot("phase")` draws it.
+# Rows are times, columns are states. `result.plot("phase")` draws the trajectory in a notebook.
 
 # %%
 last = result.episodes[-1]
@@ -37,7 +37,8 @@ print("from", last.x[0].round(2), "to", last.x[-1].round(2), "in", float(last.t[
 # %% [markdown]
 # ## The same seed gives the same run
 #
-# To the last bit, on any number of threads; the program `ocorl run pendulum --seed 0` gives it too.
+# The runs are equal bit for bit, on any number of threads. `ocorl run pendulum --seed 0` on the command line gives the
+# same run.
 
 # %%
 again = ocorl.run("pendulum", seed=0, episodes=5, quiet=True, threads=1)

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Your own system
 #
-# A system is a function, a cost and a few names. Here: a tank whose outflow grows with the root of its level, filled through a valve
-# that reacts slowly.
+# A system has a function, a cost and names. This example is a tank. Its outflow grows with the square root of its level.
+# A slow valve fills it.
 
 # %%
 import numpy as np
@@ -10,7 +10,7 @@ import ocorl
 
 
 def tank(x, u):
-    """dx/dt of level and flow under the opening of the valve."""
+    """Return dx/dt of level and flow for an opening of the valve."""
     level, flow = x
     return np.array([flow - 0.1 * np.sqrt(max(level, 0.0)), (u[0] - flow) / 2.0])
 
@@ -26,9 +26,9 @@ system = ocorl.System(
 system
 
 # %% [markdown]
-# ## Look at it before learning
+# ## Simulate it before learning
 #
-# What does it do if the valve is half open?
+# This simulation keeps the valve half open.
 
 # %%
 run = system.simulate(lambda t, x: [0.5], dt=5.0)
@@ -38,16 +38,16 @@ for t, x in zip(run.t, run.x, strict=True):
 # %% [markdown]
 # ## Learn it
 #
-# The function is only used to run episodes: the learner sees ten measurements of each, with noise, and nothing else.
+# Only the simulation of episodes uses the function. The learner sees ten noisy measurements of each episode.
 
 # %%
 result = ocorl.run(system, episodes=4, measurements=10, seed=1)
 
 # %%
 last = result.episodes[-1]
-print("level at the end:", round(float(last.x[-1, 0]), 3), "(it should be near 1)")
+print("level at the end:", round(float(last.x[-1, 0]), 3), "(target: 1)")
 assert result.costs[-1] < result.costs[0]
 
 # %% [markdown]
-# The same as text, without Python: `ocorl new tank` writes a file to begin with, `ocorl.run("tank.toml")` learns it, much faster than a
-# Python function can be called.
+# The system can also be a text file: `ocorl new tank` writes a template, and `ocorl.run("tank.toml")` learns it. This is
+# much faster than a Python function.

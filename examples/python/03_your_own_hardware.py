@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Your own hardware
 #
-# A study asks for an episode, your rig runs it, and the study is told what was measured. It lives in a folder: stop when you like,
-# come back tomorrow; after a crash it asks for the same episode again.
+# A study plans an episode, your rig executes it, and the study records the measurements. The study is stored in a folder.
+# You can stop at any time and resume later. After a crash, `ask` returns the same plan again.
 
 # %%
 import tempfile
@@ -12,10 +12,10 @@ import numpy as np
 import ocorl
 
 # %% [markdown]
-# ## A rig
+# ## A simulated rig
 #
-# A pretend one: a cart with a spring, a sensor with noise. Yours reads encoders and writes to a motor. All it needs is a loop that asks the
-# controller for the next input, and a note of state, derivative and input at the times that were asked for.
+# This rig simulates a cart with a spring and a noisy sensor. Your rig reads encoders and drives a motor. It needs a loop
+# that calls the controller for the next input, and records state, derivative and input at the requested times.
 
 # %%
 SYSTEM = """
@@ -40,12 +40,12 @@ rng = np.random.default_rng(0)
 
 
 def nature(x, u):
-    """What nobody knows."""
+    """Return dx/dt of the true system, which the learner does not know."""
     return np.array([x[1], -2.0 * np.sin(x[0]) - 0.3 * x[1] + u[0]])
 
 
 def rig(controller, measure_at, horizon, period=0.02):
-    """Runs an episode; returns what was measured."""
+    """Run an episode and return its measurements."""
     x, log, due = np.array([1.0, 0.0]), [], sorted(measure_at)
     for k in range(round(horizon / period)):
         t = k * period
@@ -62,8 +62,8 @@ def rig(controller, measure_at, horizon, period=0.02):
 # %% [markdown]
 # ## The loop
 #
-# `plan.controller()` is a function of time and state. It always returns finite inputs within their limits, and the safe input once the plan is
-# over.
+# `plan.controller()` is a function of time and state. It always returns finite inputs within their limits. After the end
+# of the plan it returns the safe input.
 
 # %%
 folder = Path(tempfile.mkdtemp()) / "lab"
@@ -77,7 +77,7 @@ while not study.done:
     print(f"episode {receipt['episode']}: {receipt['stored']} measurements stored, cost about {receipt['closed']['cost']:.2f}")
 
 # %% [markdown]
-# ## What the study knows
+# ## Status of the study
 
 # %%
 status = study.status()
@@ -86,4 +86,5 @@ assert study.done and len(study.episodes) == 4
 study.close()
 
 # %% [markdown]
-# `study.report()` writes a page with all figures; `ocorl watch` shows it live; another process may look on while this one writes.
+# `study.report()` writes a page with all figures. `ocorl watch` shows the study live. Other processes can read the study
+# while this one writes.

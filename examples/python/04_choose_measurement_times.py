@@ -1,7 +1,8 @@
 # %% [markdown]
-# # When to measure, for a model you already have
+# # Choose measurement times for a model
 #
-# The parts of the learner can be used alone: a Gaussian process of the dynamics, and the strategies that choose when to measure.
+# The components of the learner can be used alone: a Gaussian process model of the dynamics, and the strategies that
+# select measurement times.
 
 # %%
 import numpy as np
@@ -11,9 +12,9 @@ pendulum = ocorl.System.find("pendulum")
 rng = np.random.default_rng(0)
 
 # %% [markdown]
-# ## A model of thirty measurements
+# ## A model from thirty measurements
 #
-# States and inputs go in, derivatives come out. Points are rows.
+# The model maps states and inputs to derivatives. Each row is a point.
 
 # %%
 X = rng.uniform([-1.0, -2.0], [1.0, 2.0], size=(30, 2))
@@ -23,9 +24,9 @@ model = ocorl.GpDynamics(noise=0.01).fit(X, X_dot, U)
 print(model, "\nlengthscales:\n", np.round(model.lengthscale_, 2))
 
 # %% [markdown]
-# ## How sure it is along a path
+# ## Model uncertainty along a trajectory
 #
-# A path that begins where the model has data and leaves it.
+# The trajectory starts where the model has data and leaves that region.
 
 # %%
 t = np.linspace(0.0, 4.0, 201)
@@ -38,9 +39,9 @@ for moment in (0.0, 1.0, 2.0, 3.0, 4.0):
     print(f"t = {moment:.0f}   std of d omega/dt {std[i, 1]:.3f}")
 
 # %% [markdown]
-# ## Six times that tell the most
+# ## The six most informative times
 #
-# Equidistant times waste half of them where everything is known already.
+# Half of the equidistant times lie where the model is already accurate.
 
 # %%
 for strategy in ("equidistant", "max-determinant", "max-kernel-distance"):
@@ -48,9 +49,9 @@ for strategy in ("equidistant", "max-determinant", "max-kernel-distance"):
     print(f"{strategy:>20}: {np.sort(t[chosen]).round(2)}")
 
 # %% [markdown]
-# ## What they are worth
+# ## Uncertainty after the measurements
 #
-# The uncertainty that is left after measuring at those times.
+# The loop adds the measurements at the selected times and computes the largest remaining standard deviation.
 
 # %%
 left = {}

@@ -1,7 +1,7 @@
-"""Makes notebooks (.ipynb) of the scripts in this folder: ``python examples/python/build.py``.
+"""Converts the scripts in this folder to notebooks (.ipynb): ``python examples/python/build.py``.
 
-A script is cut at lines that begin with ``# %%``; after ``# %% [markdown]`` the comments are text. With ``--check`` nothing is written, and
-the exit code is 1 if a notebook is not what its script says.
+A line that begins with ``# %%`` starts a cell. After ``# %% [markdown]`` the comments are text. With ``--check`` the
+program writes nothing, and its exit code is 1 if a notebook differs from its script.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def cells(script: str) -> list[tuple[str, list[str]]]:
-    """Kind and lines of each cell; what stands before the first is none."""
+    """Return kind and lines of each cell; lines before the first cell are ignored."""
     found: list[tuple[str, list[str]]] = []
     for line in script.splitlines():
         if line.startswith("# %%"):
@@ -24,7 +24,7 @@ def cells(script: str) -> list[tuple[str, list[str]]]:
 
 
 def notebook(script: str) -> dict[str, Any]:
-    """The notebook of a script."""
+    """Convert a script to a notebook."""
     made = []
     for number, (kind, lines) in enumerate(cells(script)):
         if kind == "markdown":
@@ -39,14 +39,14 @@ def notebook(script: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Writes or checks every notebook."""
+    """Write or check every notebook."""
     wrong = 0
     for script in sorted(Path(__file__).parent.glob("[0-9][0-9]_*.py")):
         text = json.dumps(notebook(script.read_text(encoding="utf-8")), indent=1, ensure_ascii=False) + "\n"
         target = script.with_suffix(".ipynb")
         if "--check" in sys.argv[1:]:
             if not target.exists() or target.read_text(encoding="utf-8") != text:
-                print(f"{target.name} is not what {script.name} says", file=sys.stderr)
+                print(f"{target.name} differs from {script.name}", file=sys.stderr)
                 wrong = 1
         else:
             target.write_text(text, encoding="utf-8")

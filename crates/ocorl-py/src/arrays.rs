@@ -22,12 +22,17 @@ fn asarray(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     ASARRAY.import(py, "numpy", "asarray")
 }
 
+/// Whether the value is a masked array of NumPy. (Frames of pandas have a method of the name `mask`.)
+fn is_masked(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(value.hasattr("mask")? && !value.getattr("mask")?.is_callable())
+}
+
 /// Converts anything that NumPy can convert to an array: its numbers in C order, and its shape.
 pub(crate) fn numbers(value: &Bound<'_, PyAny>, what: &str) -> Answer<(Vec<f64>, Vec<usize>)> {
     if let Ok(array) = value.extract::<PyReadonlyArrayDyn<'_, f64>>()
         && array.is_c_contiguous()
         && let Ok(slice) = array.as_slice()
-        && !value.hasattr("mask")?
+        && !is_masked(value)?
     {
         return Ok((slice.to_vec(), array.shape().to_vec()));
     }
@@ -39,11 +44,20 @@ pub(crate) fn numbers(value: &Bound<'_, PyAny>, what: &str) -> Answer<(Vec<f64>,
     if value.is_none() {
         return Err(Failure::invalid(format!("'{what}' must be an array of numbers, not None")).into());
     }
-    if value.hasattr("mask")? && value.getattr("mask")?.call_method0("any")?.is_truthy()? {
+    if is_masked(value)? && value.getattr("mask")?.call_method0("any")?.is_truthy()? {
         return Err(wrong("some of its entries are masked; leave those rows out".into()).into());
     }
-    let array = asarray(py)?.call1((value,)).map_err(|error| wrong(error.value(py).to_string()))?;
-    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    let mut array = asarray(py)?.call1((value,)).map_err(|error| wrong(error.value(py).to_string()))?;
+    let mut kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    if kind == "O" && value.hasattr("to_numpy")? {
+        // A frame of nullable columns: its missing values become NaN.
+        let options = PyDict::new(py);
+        options.set_item("dtype", "float64")?;
+        options.set_item("na_value", f64::NAN)?;
+        if let Ok(numbers) = value.call_method("to_numpy", (), Some(&options)) {
+            (array, kind) = (numbers, "f".into());
+        }
+    }
     if !"biuf".contains(&kind) {
         let dtype = array.getattr("dtype")?.to_string();
         return Err(wrong(format!("its dtype is {dtype}")).into());

@@ -200,7 +200,7 @@ impl From<StoreError> for Trouble {
         let unchanged = "nothing was changed on disk";
         match error {
             StoreError::Missing { .. } => {
-                Failure::invalid(message).hint("begin one: ocorl.Study.create(folder, system=...)")
+                Failure::invalid(message).hint("create one: ocorl.Study.create(folder, system=...)")
             }
             StoreError::Exists { .. } => Failure::invalid(message)
                 .detail("note", unchanged)
@@ -222,9 +222,9 @@ impl From<StoreError> for Trouble {
             StoreError::InUse { .. } => Failure::new("BusyError", message)
                 .detail("note", unchanged)
                 .hint("close it there, or open it read-only: ocorl.Study.open(folder, read_only=True)"),
-            StoreError::Disk { .. } => Failure::new("DiskError", message)
+            StoreError::Disk { fault, .. } => Failure::new("DiskError", message)
                 .detail("note", "earlier records are safe")
-                .hint("make room or get permission, then repeat the call: nothing was partially written"),
+                .hint(fault.advice()),
             StoreError::Poisoned(_) => Failure::new("DiskError", message).hint("open the study again"),
             _ => Failure::new("StudyError", message),
         }

@@ -3,13 +3,15 @@
 //! An exception does not propagate through the numerical code: it is stored, the computation is cancelled, and the calling function raises
 //! it unchanged.
 
-use crate::arrays::{numbers, shape_text, vector};
+use crate::arrays::{matrix, numbers, shape_text, vector};
 use crate::errors::{Answer, Failure, Trouble, guard};
 use crate::work::lock;
+use numpy::{PyArray1, PyArrayMethods};
 use ocorl::linalg::{Dims, Linearization, Points};
 use ocorl::simulate::{Policy, PolicyError};
 use ocorl::system::{Bounds, Dynamics};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,9 +26,78 @@ pub(crate) struct Function {
     pub(crate) expected: String,
     /// Expected number of return values.
     pub(crate) length: usize,
+    /// Whether f(x, u) accepts many points at once, one per row.
+    pub(crate) vectorized: bool,
+    /// Function jac(x, u) that returns ∂f/∂(x, u).
+    pub(crate) jacobian: Option<Py<PyAny>>,
 }
 
 impl Function {
+    /// A function of one point or moment.
+    pub(crate) fn new(call: Py<PyAny>, name: &'static str, expected: String, length: usize) -> Self {
+        Function { call, name, expected, length, vectorized: false, jacobian: None }
+    }
+
+    /// Calls f or its Jacobian with all points at once, one per row, and checks the number of values.
+    fn all(&self, py: Python<'_>, jacobian: bool, z: Points<'_>, out: &mut [f64]) -> Answer<()> {
+        let (nx, n) = (self.length, z.len());
+        let nu = z.dim() - nx;
+        let part =
+            |from: usize, to: usize| (0..n).flat_map(|i| z.at(i)[from..to].to_vec()).collect::<Vec<f64>>();
+        let x = matrix(py, &part(0, nx), nx)?;
+        let u = PyArray1::from_vec(py, part(nx, z.dim())).reshape([n, nu])?;
+        let (call, name) = match &self.jacobian {
+            Some(jac) if jacobian => (jac, "jac(x, u)"),
+            _ => (&self.call, self.name),
+        };
+        let value = call.bind(py).call1((x, u))?;
+        self.fill(py, &value, name, if jacobian { Some(nu) } else { None }, out)
+    }
+
+    /// Calls the Jacobian at one point.
+    fn jacobian(&self, py: Python<'_>, x: &[f64], u: &[f64], out: &mut [f64]) -> Answer<()> {
+        let Some(jac) = &self.jacobian else { return Ok(()) };
+        let value = jac.bind(py).call1((vector(py, x), vector(py, u)))?;
+        self.fill(py, &value, "jac(x, u)", Some(u.len()), out)
+    }
+
+    /// Copies values of f, or Jacobians for `controls`: one array, or the pair of ∂f/∂x and ∂f/∂u.
+    fn fill(
+        &self,
+        py: Python<'_>,
+        value: &Bound<'_, PyAny>,
+        name: &str,
+        controls: Option<usize>,
+        out: &mut [f64],
+    ) -> Answer<()> {
+        let mut value = value.clone();
+        if let (Some(_), Ok(pair)) = (controls, value.cast::<PyTuple>()) {
+            value = py.import("numpy")?.call_method1("concatenate", (pair, -1))?;
+        }
+        let (nx, dim) = (self.length, self.length + controls.unwrap_or(0));
+        let expected = match controls {
+            None => format!("(n, {nx})"),
+            Some(_) => format!("(..., {nx}, {dim}), or the pair of ∂f/∂x and ∂f/∂u"),
+        };
+        let wrong = |what: String| {
+            let what = format!("{name} returned {what}");
+            Failure::plant(what).detail("expected", format!("an array of shape {expected}"))
+        };
+        let Ok((found, shape)) = numbers(&value, "") else {
+            let kind = value.get_type().name().map_or_else(|_| "something".into(), |name| name.to_string());
+            return Err(wrong(format!("a {kind}")).into());
+        };
+        let ends = match controls {
+            None => shape.last() == Some(&nx) || nx == 1,
+            Some(_) => shape.ends_with(&[nx, dim]) || (nx == 1 && shape.ends_with(&[dim])),
+        };
+        if found.len() != out.len() || !ends {
+            return Err(wrong(format!("an array of shape {}", shape_text(&shape))).into());
+        }
+        out.copy_from_slice(&found);
+        Ok(())
+    }
+
     /// Calls the function and checks the number of values it returns. They need not be finite.
     fn values(&self, py: Python<'_>, arguments: Arguments<'_>, out: &mut [f64]) -> Answer<()> {
         let call = self.call.bind(py);
@@ -120,6 +191,19 @@ impl Called {
         drop(inside);
     }
 
+    /// Calls `act` with the interpreter attached; fills `out` with NaN if it fails or the computation is cancelled.
+    fn attached(&self, out: &mut [f64], act: impl FnOnce(Python<'_>, &mut [f64]) -> Answer<()>) {
+        let inside = Inside::enter();
+        let ends = self.cancel.load(Ordering::Relaxed) || ENDING.load(Ordering::SeqCst);
+        let done = !ends
+            && Python::try_attach(|py| act(py, out).map_err(|trouble| self.fail(trouble)).is_ok())
+                == Some(true);
+        if !done {
+            out.fill(f64::NAN);
+        }
+        drop(inside);
+    }
+
     fn fail(&self, trouble: Trouble) {
         self.cancel.store(true, Ordering::Relaxed);
         let late = {
@@ -169,7 +253,7 @@ pub(crate) fn rest(py: Python<'_>) -> PyResult<()> {
     })
 }
 
-/// Dynamics ẋ = f(x, u) given by a Python function; Jacobians are computed by central differences.
+/// Dynamics ẋ = f(x, u) given by a Python function. Jacobians are those of the function `jac`, or computed by central differences.
 pub(crate) struct PythonDynamics {
     called: Called,
     dims: Dims,
@@ -188,6 +272,10 @@ impl Dynamics for PythonDynamics {
     }
 
     fn derivative(&mut self, z: Points<'_>, out: &mut [f64]) {
+        if self.called.function.vectorized && !z.is_empty() {
+            let function = self.called.function.clone();
+            return self.called.attached(out, |py, out| function.all(py, false, z, out));
+        }
         let split = |i: usize| {
             let (x, u) = z.at(i).split_at(self.dims.state);
             Arguments::Point(x, u)
@@ -200,6 +288,19 @@ impl Dynamics for PythonDynamics {
         let (nx, dim) = (self.dims.state, self.dims.point());
         out.resize(nx, dim, z.len());
         self.derivative(z, out.value.as_mut_slice());
+        let function = self.called.function.clone();
+        if function.jacobian.is_some() && !z.is_empty() {
+            return self.called.attached(out.jacobian.as_mut_slice(), |py, all| {
+                if function.vectorized {
+                    return function.all(py, true, z, all);
+                }
+                for (i, part) in all.chunks_exact_mut(nx * dim).enumerate() {
+                    let (x, u) = z.at(i).split_at(nx);
+                    function.jacobian(py, x, u, part)?;
+                }
+                Ok(())
+            });
+        }
         let mut around = Vec::with_capacity(2 * dim * dim);
         let mut values = vec![0.0; 2 * dim * nx];
         for i in 0..z.len() {

@@ -12,6 +12,7 @@
 //! | `plant` | a Python object as a plant of the episode loop |
 //! | `plan` | `Plan`, `Controller`, `plan` |
 //! | `optimal` | `optimal` |
+//! | `program` | the command `ocorl` |
 //! | `model` | `Model`, `Draw`, `choose_times` |
 //! | `sweep` | `Grid`, `Sweep`, `run_cell`, `studies` |
 //! | `event_file` | `EventFile` |
@@ -28,6 +29,7 @@ mod model;
 mod optimal;
 mod plan;
 mod plant;
+mod program;
 mod run;
 mod study;
 mod sweep;
@@ -53,6 +55,7 @@ fn _ocorl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(system::systems, module)?)?;
     module.add_function(wrap_pyfunction!(system::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(program::program, module)?)?;
     module.add_function(wrap_pyfunction!(optimal::optimal, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(model::choose_times, module)?)?;

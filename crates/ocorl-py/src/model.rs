@@ -5,10 +5,10 @@ use crate::errors::{Answer, Failure, guard};
 use crate::values::whole;
 use crate::work::{self, How, lock};
 use numpy::{PyArray1, PyArray2, PyArray3};
-use ocorl::learn::{ModelSettings, Strategy};
+use ocorl::learn::{Learner, ModelKind, ModelSettings, Strategy};
 use ocorl::linalg::{Blocks, Dims, Points};
-use ocorl::measurements::Measurements;
-use ocorl::model::{Fit, GaussianProcess, Posterior, Query, StatisticalModel};
+use ocorl::measurements::{MeasurementError, Measurements};
+use ocorl::model::{GaussianProcess, Mean, Posterior, Query, StatisticalModel};
 use ocorl::random::Stream;
 use ocorl::select::{
     FirstPick, equidistant, greedy_max_determinant, greedy_max_distance, greedy_max_variance,
@@ -26,7 +26,103 @@ const CHUNK: usize = 4096;
 #[pyclass(frozen, module = "ocorl._ocorl")]
 pub(crate) struct Model {
     inner: Arc<GaussianProcess>,
-    fits: Vec<Fit>,
+    /// Termination status of the training of each output; empty for a restored model.
+    statuses: Vec<String>,
+}
+
+/// The model of a learner, with the data that it was conditioned on.
+pub(crate) struct Learned {
+    settings: ModelSettings,
+    angles: Vec<usize>,
+    model: GaussianProcess,
+}
+
+impl Learned {
+    /// Copies the model of a learner; `prior` is its prior mean.
+    pub(crate) fn of(learner: &Learner, prior: Mean) -> Answer<Self> {
+        let (settings, task) = (learner.settings(), learner.task());
+        let (dims, angles) = (settings.model_dims(task), task.angles.clone());
+        let none = |what: &str| Failure::invalid(format!("there is no model to take out: {what}"));
+        if settings.model.kind != ModelKind::Gp {
+            return Err(none("it is an ensemble")
+                .hint("choose a Gaussian process: model.kind = \"gp\"")
+                .into());
+        }
+        let Some(checkpoint) = learner.model().checkpoint() else {
+            return Err(none("nothing has been learned yet").into());
+        };
+        let own = ocorl::model::Settings { mean: prior, ..settings.model.build() };
+        let mut model = GaussianProcess::new(dims, &angles, own)?;
+        StatisticalModel::restore(&mut model, learner.data(), &checkpoint)?;
+        Ok(Learned { settings: settings.model.clone(), angles, model })
+    }
+
+    /// The data as arrays, the settings as JSON, and the model.
+    pub(crate) fn python<'py>(&self, py: Python<'py>) -> Answer<Bound<'py, PyDict>> {
+        let (dict, data) = (PyDict::new(py), self.model.data());
+        let dims = data.dims();
+        let part = |from: usize, to: usize| {
+            (0..data.len()).flat_map(|i| data.points().at(i)[from..to].to_vec()).collect::<Vec<f64>>()
+        };
+        dict.set_item("x", matrix(py, &part(0, dims.state), dims.state)?)?;
+        dict.set_item("u", matrix(py, &part(dims.state, dims.point()), dims.control)?)?;
+        dict.set_item("x_dot", matrix(py, data.derivatives().as_slice(), dims.state)?)?;
+        dict.set_item("noise", matrix(py, data.noise_std().as_slice(), dims.state)?)?;
+        dict.set_item("angles", self.angles.clone())?;
+        let json = |error: serde_json::Error| crate::errors::internal("Learned.python", &error.to_string());
+        let settings = serde_json::to_value(&self.settings).map_err(json)?;
+        dict.set_item("settings", crate::values::python(py, &settings)?)?;
+        dict.set_item("model", Model { inner: Arc::new(self.model.clone()), statuses: Vec::new() })?;
+        Ok(dict)
+    }
+}
+
+/// The rows of x, u and x_dot with the standard deviation of each entry of x_dot.
+pub(crate) fn measurements(
+    x: &Bound<'_, PyAny>,
+    u: &Bound<'_, PyAny>,
+    x_dot: &Bound<'_, PyAny>,
+    noise: &Bound<'_, PyAny>,
+) -> Answer<Measurements> {
+    let dims = Dims { state: columns(x, "x")?, control: columns(u, "u")? };
+    if dims.state == 0 {
+        return Err(Failure::invalid("'x' has no columns").into());
+    }
+    let shape = |what, columns| Shape { what, columns };
+    let x = rows(x, shape("x", dims.state))?;
+    let u = if dims.control > 0 { rows(u, shape("u", dims.control))? } else { Vec::new() };
+    let x_dot = rows(x_dot, shape("x_dot", dims.state))?;
+    let noise = rows(noise, shape("noise", dims.state))?;
+    let count = x.len() / dims.state;
+    for (what, found) in [
+        ("u", u.len().checked_div(dims.control).unwrap_or(count)),
+        ("x_dot", x_dot.len() / dims.state),
+        ("noise", noise.len() / dims.state),
+    ] {
+        if found != count {
+            return Err(Failure::invalid(format!("'x' has {count} rows, '{what}' has {found}")).into());
+        }
+    }
+    let row = |all: &[f64], i: usize, size: usize| all[i * size..(i + 1) * size].to_vec();
+    let mut data = Measurements::new(dims);
+    for i in 0..count {
+        let (x, u) = (row(&x, i, dims.state), row(&u, i, dims.control));
+        let (y, noise) = (row(&x_dot, i, dims.state), row(&noise, i, dims.state));
+        // The rows have numbers instead of times.
+        let by_row = |error: MeasurementError| {
+            Failure::invalid(error.to_string().replace(&format!(" at t = {i}; "), "; "))
+        };
+        data.push(i as f64, &x, &u, &y, &noise).map_err(by_row)?;
+    }
+    Ok(data)
+}
+
+/// Parses the settings of a model.
+fn model_settings(settings: &str) -> Answer<ModelSettings> {
+    let strange = |error: serde_json::Error| {
+        Failure::invalid("these are no settings of a model").detail("cause", error.to_string())
+    };
+    Ok(serde_json::from_str(settings).map_err(strange)?)
 }
 
 impl Model {
@@ -72,43 +168,83 @@ impl Model {
         #[pyo3(from_py_with = whole)] seed: u64,
     ) -> PyResult<Self> {
         guard(py, "Model", || {
-            let dims = Dims { state: columns(x, "x")?, control: columns(u, "u")? };
-            if dims.state == 0 {
-                return Err(Failure::invalid("'x' has no columns").into());
-            }
-            let settings: ModelSettings = serde_json::from_str(settings).map_err(|error| {
-                Failure::invalid("these are no settings of a model").detail("cause", error.to_string())
-            })?;
-            let shape = |what, columns| Shape { what, columns };
-            let x = rows(x, shape("x", dims.state))?;
-            let u = if dims.control > 0 { rows(u, shape("u", dims.control))? } else { Vec::new() };
-            let x_dot = rows(x_dot, shape("x_dot", dims.state))?;
-            let noise = rows(noise, shape("noise", dims.state))?;
-            let count = x.len() / dims.state;
-            for (what, found) in [
-                ("u", u.len().checked_div(dims.control).unwrap_or(count)),
-                ("x_dot", x_dot.len() / dims.state),
-                ("noise", noise.len() / dims.state),
-            ] {
-                if found != count {
-                    return Err(
-                        Failure::invalid(format!("'x' has {count} rows, '{what}' has {found}")).into()
-                    );
-                }
-            }
-            let row = |all: &[f64], i: usize, size: usize| all[i * size..(i + 1) * size].to_vec();
-            let mut data = Measurements::new(dims);
-            for i in 0..count {
-                let (x, u) = (row(&x, i, dims.state), row(&u, i, dims.control));
-                let (y, noise) = (row(&x_dot, i, dims.state), row(&noise, i, dims.state));
-                data.push(i as f64, &x, &u, &y, &noise)?;
-            }
+            let settings = model_settings(settings)?;
+            let data = measurements(x, u, x_dot, noise)?;
             work::quietly(py, How::at("Model"), move |_| {
-                let mut model = GaussianProcess::new(dims, &angles, settings.build())?;
+                let mut model = GaussianProcess::new(data.dims(), &angles, settings.build())?;
                 model.update(&data)?;
                 let report = model.train(Stream::root(seed).child("model"))?;
-                Ok(Model { inner: Arc::new(model), fits: report.fits })
+                let statuses = report.fits.iter().map(|fit| fit.status.to_string()).collect();
+                Ok(Model { inner: Arc::new(model), statuses })
             })
+        })
+    }
+
+    /// Restores a model from its data, settings and the parameters `state`, without training.
+    #[staticmethod]
+    fn restored(
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        u: &Bound<'_, PyAny>,
+        x_dot: &Bound<'_, PyAny>,
+        noise: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = whole)] angles: Vec<usize>,
+        settings: &str,
+        state: &str,
+    ) -> PyResult<Self> {
+        guard(py, "Model.restored", || {
+            let settings = model_settings(settings)?;
+            let data = measurements(x, u, x_dot, noise)?;
+            let checkpoint = serde_json::from_str(state).map_err(|error| {
+                Failure::invalid("this is no state of a model").detail("cause", error.to_string())
+            })?;
+            work::quietly(py, How::at("Model.restored"), move |_| {
+                let mut model = GaussianProcess::new(data.dims(), &angles, settings.build())?;
+                StatisticalModel::restore(&mut model, &data, &checkpoint)?;
+                Ok(Model { inner: Arc::new(model), statuses: Vec::new() })
+            })
+        })
+    }
+
+    /// The trained parameters as JSON; `None` if there are none.
+    #[getter]
+    fn state(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        guard(py, "Model.state", || {
+            let text = |checkpoint| {
+                serde_json::to_string(&checkpoint)
+                    .map_err(|error| crate::errors::internal("Model.state", &error.to_string()))
+            };
+            Ok(self.inner.checkpoint().map(text).transpose()?)
+        })
+    }
+
+    /// The model conditioned on more measurements, with unchanged parameters.
+    fn updated(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        u: &Bound<'_, PyAny>,
+        x_dot: &Bound<'_, PyAny>,
+        noise: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        guard(py, "Model.updated", || {
+            let data = measurements(x, u, x_dot, noise)?;
+            let mut model = (*self.inner).clone();
+            let statuses = self.statuses.clone();
+            work::quietly(py, How::at("Model.updated"), move |_| {
+                model.update(&data)?;
+                Ok(Model { inner: Arc::new(model), statuses })
+            })
+        })
+    }
+
+    /// Mean and standard deviation of each input coordinate of the kernel and of each output, in which the parameters are measured.
+    #[getter]
+    fn scales<'py>(&self, py: Python<'py>) -> PyResult<[Bound<'py, PyArray1<f64>>; 4]> {
+        guard(py, "Model.scales", || {
+            let ((shift, scale), (means, spreads)) =
+                (self.inner.input_scaling(), self.inner.output_scaling());
+            Ok([shift, scale, means, spreads].map(|values| vector(py, values)))
         })
     }
 
@@ -209,11 +345,9 @@ impl Model {
             let noise: Vec<f64> =
                 (0..outputs).map(|j| (0.5 * self.inner.hyperparameters(j).noise).exp()).collect();
             dict.set_item("noise_factor", vector(py, &noise))?;
-            dict.set_item(
-                "log_likelihood",
-                self.fits.iter().map(|fit| fit.log_likelihood).collect::<Vec<_>>(),
-            )?;
-            dict.set_item("status", self.fits.iter().map(|fit| fit.status.to_string()).collect::<Vec<_>>())?;
+            let likelihood = |output| self.inner.log_likelihood(output).map_or(f64::NAN, |(value, _)| value);
+            dict.set_item("log_likelihood", (0..outputs).map(likelihood).collect::<Vec<_>>())?;
+            dict.set_item("status", self.statuses.clone())?;
             Ok(dict)
         })
     }

@@ -1,6 +1,6 @@
 //! The Python classes `Plan` and `Controller`, and the planner as a function.
 
-use crate::arrays::{list, matrices, table, vector};
+use crate::arrays::{Shape, list, matrices, matrix, rows, table, vector};
 use crate::errors::{Answer, Failure, guard};
 use crate::function::Called;
 use crate::model::Model;
@@ -11,14 +11,14 @@ use numpy::{PyArray1, PyArray2, PyArray3};
 use ocorl::explore::Exploration;
 use ocorl::model::StatisticalModel;
 use ocorl::plan::{
-    ForwardPass, Plan as Found, Problem, RateConstraint, RoughToFine, Settings, Start, Transcription,
-    uniform_grid,
+    ForwardPass, PathConstraints, Plan as Found, Problem, RateConstraint, RoughToFine, Settings, Start,
+    Transcription, held_grid,
 };
 use ocorl::random::Stream;
 use ocorl::system::{Bounds, Cost, Dynamics, Task, Text};
 use ocorl::track::Reference;
 use ocorl_study::control::{self, Deadline, Effort, ITERATIONS, Status};
-use ocorl_study::plan_file::{FORMAT, LegTable, Limits, Named, PlanFile, VERSION};
+use ocorl_study::plan_file::{FORMAT, LegTable, Limits, Named, PlanFile, StateLimits, VERSION};
 use ocorl_study::system::System as Described;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -190,6 +190,20 @@ impl Plan {
         guard(py, "Plan.leg_table", || document(py, self.leg(number)?))
     }
 
+    /// The pure function u = policy(t, x) of the plan's gains.
+    #[getter]
+    fn policy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        guard(py, "Plan.policy", || Ok(py.import("ocorl._policy")?.getattr("Policy")?.call1((slf,))?))
+    }
+
+    /// Draws states and controls over time.
+    #[pyo3(signature = (ax=None))]
+    fn plot<'py>(slf: &Bound<'py, Self>, ax: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        guard(py, "Plan.plot", || Ok(py.import("ocorl._draw")?.getattr("plan")?.call1((slf, ax))?))
+    }
+
     /// A control law u = controller(t, x): finite, within limits, and safe after `valid_for`. With `mpc` it solves an optimal control
     /// problem at every call, without a time limit or within `budget` seconds.
     #[pyo3(signature = (leg=0, *, mpc=false, budget=None))]
@@ -201,7 +215,53 @@ impl Plan {
         budget: Option<f64>,
     ) -> PyResult<Controller> {
         guard(py, "Plan.controller", || {
+            if mpc && self.file.study.is_empty() {
+                return Err(Failure::invalid(
+                    "'mpc' is for plans of a study; this plan has feedback gains only",
+                )
+                .hint("leave mpc out: plan.controller()")
+                .into());
+            }
             Controller::made(py, "Plan.controller", self.file.clone(), Law { leg, mpc, budget })
+        })
+    }
+
+    /// Evaluates u_k + K_k (x − x̄(t)) within limits at the rows of t and x, the safe control outside of [0, `valid_for`]: a pure function.
+    #[pyo3(signature = (t, x, leg=0))]
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        t: &Bound<'py, PyAny>,
+        x: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = whole)] leg: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        guard(py, "Plan.evaluate", || {
+            let (nx, nu) = (self.file.states.len(), self.file.controls.len());
+            let times = list(t, "t", None)?;
+            let states = rows(x, Shape { what: "x", columns: nx })?;
+            if times.len() * nx != states.len() {
+                let found = states.len() / nx;
+                return Err(Failure::invalid(format!(
+                    "'t' has {} entries, 'x' has {found} rows",
+                    times.len()
+                ))
+                .into());
+            }
+            let (reference, bounds) = (control::reference(&self.file, leg)?, self.file.limits.bounds());
+            let end = self.file.valid_for.min(reference.end());
+            let mut controls = vec![0.0; times.len() * nu];
+            let each = times.iter().zip(states.chunks_exact(nx)).zip(controls.chunks_exact_mut(nu));
+            for ((&time, state), out) in each {
+                let known = (0.0..=end).contains(&time) && state.iter().all(|x| x.is_finite());
+                if known {
+                    reference.follow(time, state, out);
+                    bounds.clamp(out);
+                }
+                if !known || out.iter().any(|u| !u.is_finite()) {
+                    out.copy_from_slice(&self.file.safe_control);
+                }
+            }
+            Ok(matrix(py, &controls, nu)?)
         })
     }
 
@@ -232,7 +292,7 @@ impl Plan {
 }
 
 /// Time limit of a solver without a budget.
-const PATIENCE: Duration = Duration::from_hours(1);
+const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// A control law u = controller(t, x): finite, within limits, and safe after `valid_for`. It keeps state between calls, so time must not
 /// decrease; `reset()` starts a new run, and a controller serves one run at a time. With `mpc` the controller solves an optimal control
@@ -374,6 +434,14 @@ impl Controller {
         })
     }
 
+    /// Cost of the plan; `None` for the plan of a study, which includes a bonus for exploration.
+    #[getter]
+    fn planned_cost(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        guard(py, "Controller.planned_cost", || {
+            Ok(self.table().planned_cost.filter(|_| self.file.study.is_empty()))
+        })
+    }
+
     #[getter]
     fn leg(&self, py: Python<'_>) -> PyResult<usize> {
         guard(py, "Controller.leg", || Ok(self.law.leg))
@@ -420,6 +488,8 @@ struct Search {
     stages: usize,
     max_iterations: usize,
     seed: u64,
+    /// Time for which the plant holds a control; 0 if it can change at any time.
+    hold: f64,
 }
 
 impl Search {
@@ -437,8 +507,12 @@ impl Search {
         let stream = Stream::root(self.seed).child("plan");
         let starts = |count: usize| Start::around(&safe, 0.1, self.random_starts, count, &stream);
         let settings = Settings { max_iterations: self.max_iterations, forward, ..Settings::default() };
+        let grid = |intervals: usize| held_grid(task.horizon, self.hold, intervals);
+        let times = grid(self.intervals);
+        // As in a study: f is evaluated about as often as on `intervals` intervals by Heun's method.
+        let substeps = if self.hold > 0.0 { self.intervals.div_ceil(2 * (times.len() - 1)) } else { 1 };
         let search = RoughToFine {
-            coarse: &uniform_grid(task.horizon, self.intervals.div_ceil(4)),
+            coarse: &grid(self.intervals.div_ceil(4)),
             rough: settings.clone(),
             fine: settings,
             stages: self.stages,
@@ -451,60 +525,77 @@ impl Search {
         let problem = Problem {
             cost,
             initial_state: &task.initial_state,
-            times: &uniform_grid(task.horizon, self.intervals),
+            times: &times,
             control_bounds: bounds,
             rate_limit: rates.as_ref().map(|limit| RateConstraint::new(limit, &safe)),
             state_bounds: Some(&task.state_bounds),
-            transcription: Transcription::default(),
+            constraints: PathConstraints { constraints: task.constraints.as_deref(), margins: None },
+            transcription: Transcription { substeps, ..Transcription::default() },
         };
         Ok(search.search(dynamics, &problem, &starts)?)
     }
 
-    /// The plan file of a solution.
+    /// The plan file of a solution. Its controller sets each control once per hold, or per interval: the gains are designed for that.
     fn file(&self, found: Found, dynamics: &mut dyn Dynamics) -> PlanFile {
-        let Task { states, controls, angles, .. } = &self.system.task;
-        let task = &self.system.task;
-        let cost = found.cost;
+        let Task { controls, angles, .. } = &self.system.task;
         let reference = Reference::new(found, dynamics, angles).with_controls(controls.len());
-        let (nx, plan) = (states.len(), &reference.plan);
-        let rows = |blocks: &ocorl::linalg::Blocks| blocks.iter().map(<[f64]>::to_vec).collect();
-        let leg = LegTable {
-            start: 0,
-            initial_state: task.initial_state.clone(),
-            times: plan.times.clone(),
-            states: rows(&plan.states),
-            slopes: reference.slopes().iter().map(|s| [s[..nx].to_vec(), s[nx..].to_vec()]).collect(),
-            controls: rows(&plan.controls),
-            gains: plan.gains.iter().map(|k| k.chunks_exact(nx).map(<[f64]>::to_vec).collect()).collect(),
-            measure_at: Vec::new(),
-            rule: None,
-            planned_cost: cost.is_finite().then_some(cost),
-            mean_cost: None,
-        };
-        PlanFile {
-            format: FORMAT.into(),
-            version: VERSION,
-            study: String::new(),
-            system: self.system.name.clone(),
-            episode: 0,
-            states: states.iter().map(Named::from).collect(),
-            controls: controls.iter().map(Named::from).collect(),
-            angles: angles.iter().map(|&a| states[a].name.clone()).collect(),
-            horizon: task.horizon,
-            valid_for: task.horizon,
-            period: self.system.hardware.period,
-            limits: Limits::new(&task.control_bounds, self.system.hardware.max_rate.clone()),
-            safe_control: task.safe_control.clone(),
-            legs: vec![leg],
-            learner: None,
-        }
+        let interval = reference.times[1] - reference.times[0];
+        let period = if self.hold > 0.0 { self.hold } else { interval };
+        plan_file(&self.system, 0, period, &[(&self.system.task.initial_state, &reference.plan, &[])])
+    }
+}
+
+/// The plan file of solutions, one for each initial state, with measurement times.
+pub(crate) fn plan_file(
+    system: &Described,
+    episode: usize,
+    period: f64,
+    solutions: &[(&[f64], &Found, &[f64])],
+) -> PlanFile {
+    let task = &system.task;
+    let Task { states, controls, angles, .. } = task;
+    let nx = states.len();
+    let rows = |blocks: &ocorl::linalg::Blocks| blocks.iter().map(<[f64]>::to_vec).collect();
+    let leg = |(start, (initial_state, plan, measure_at)): (usize, &(&[f64], &Found, &[f64]))| LegTable {
+        start,
+        initial_state: initial_state.to_vec(),
+        times: plan.times.clone(),
+        states: rows(&plan.states),
+        slopes: plan.slopes.iter().map(|s| [s[..nx].to_vec(), s[nx..].to_vec()]).collect(),
+        controls: rows(&plan.controls),
+        gains: plan.gains.iter().map(|k| k.chunks_exact(nx).map(<[f64]>::to_vec).collect()).collect(),
+        tube: None,
+        brake: None,
+        measure_at: measure_at.to_vec(),
+        rule: None,
+        planned_cost: plan.cost.is_finite().then_some(plan.cost),
+        mean_cost: None,
+    };
+    PlanFile {
+        format: FORMAT.into(),
+        version: VERSION,
+        study: String::new(),
+        system: system.name.clone(),
+        episode,
+        states: states.iter().map(Named::from).collect(),
+        controls: controls.iter().map(Named::from).collect(),
+        angles: angles.iter().map(|&a| states[a].name.clone()).collect(),
+        horizon: task.horizon,
+        valid_for: task.horizon,
+        period,
+        limits: Limits::new(&task.control_bounds, system.hardware.max_rate.clone()),
+        state_limits: StateLimits::new(&task.state_bounds),
+        safe_control: task.safe_control.clone(),
+        backup: task.backup.clone(),
+        legs: solutions.iter().enumerate().map(leg).collect(),
+        learner: None,
     }
 }
 
 /// The optimal control of a system, based on its equations or on a model.
 #[pyfunction]
 #[pyo3(signature = (system, *, model=None, explore="mean", x0=None, horizon=None, intervals=200, random_starts=3,
-                    stages=1, max_iterations=200, seed=0))]
+                    stages=1, max_iterations=200, seed=0, period=None))]
 pub(crate) fn plan<'py>(
     py: Python<'py>,
     system: &Bound<'py, System>,
@@ -517,6 +608,7 @@ pub(crate) fn plan<'py>(
     #[pyo3(from_py_with = whole)] stages: usize,
     #[pyo3(from_py_with = whole)] max_iterations: usize,
     #[pyo3(from_py_with = whole)] seed: u64,
+    period: Option<f64>,
 ) -> PyResult<Plan> {
     guard(py, "plan", || {
         let mut source = system.get().source.clone();
@@ -535,6 +627,13 @@ pub(crate) fn plan<'py>(
                     Failure::invalid(format!("'{what}' must be between 1 and {most}, not {value}")).into()
                 );
             }
+        }
+        let hold = period.unwrap_or(source.inner.settings.plan.hold);
+        if !(hold >= 0.0 && hold.is_finite()) {
+            return Err(Failure::invalid(format!(
+                "'period' is {hold}; it must be positive and finite, or 0"
+            ))
+            .into());
         }
         let task = &mut source.inner.task;
         if let Some(x0) = x0 {
@@ -557,7 +656,7 @@ pub(crate) fn plan<'py>(
         work::quietly(py, How::at("plan"), move |context| {
             let (system, called) = source.whole(&context.cancel);
             let truth = system.truth.clone();
-            let search = Search { system, intervals, random_starts, stages, max_iterations, seed };
+            let search = Search { system, intervals, random_starts, stages, max_iterations, seed, hold };
             let (found, file) = if let Some(model) = model {
                 let task = &search.system.task;
                 let planning_problem = |explore: Exploration| {

@@ -10,8 +10,9 @@ use crate::work::JobContext;
 use ocorl::linalg::Dims;
 use ocorl::plant::{Plant, Reading, Rollout, RolloutResult};
 use ocorl::simulate::Outcome;
+use ocorl_study::measured::Measured;
 use ocorl_study::plan_file::PlanFile;
-use ocorl_study::study::{PendingPlan, Row};
+use ocorl_study::study::{Applied, PendingPlan, Row};
 use pyo3::prelude::*;
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -49,7 +50,8 @@ impl Request {
         let dims = Dims { state: plan.states.len(), control: plan.controls.len() };
         let data = execute.call1((Plan::new(plan), start))?;
         let (t, x, u, x_dot, cost, outcome): Parts<'_> = data.extract()?;
-        let rows = MeasurementArrays { t: &t, x: &x, u: &u, x_dot: x_dot.as_ref(), start }.rows(dims)?;
+        let arrays = MeasurementArrays { t: &t, x: &x, u: &u, x_dot: x_dot.as_ref(), start };
+        let Measured { rows, .. } = arrays.measured(dims)?;
         let outcome = match outcome.as_deref() {
             None => Outcome::NotReported,
             Some("completed") => Outcome::Completed,
@@ -97,7 +99,9 @@ pub(crate) struct MeasurementArrays<'a, 'py> {
 }
 
 impl MeasurementArrays<'_, '_> {
-    pub(crate) fn rows(&self, dims: Dims) -> Answer<Vec<Row>> {
+    /// The measurements. A row whose states are all NaN gives an applied control. A row with a NaN among its derivatives has none; beside rows
+    /// with derivatives it is left out, with a note.
+    pub(crate) fn measured(&self, dims: Dims) -> Answer<Measured> {
         let times = list(self.t, "t", None)?;
         let shape = |what, columns| Shape { what, columns };
         let x = rows(self.x, shape("x", dims.state))?;
@@ -116,15 +120,26 @@ impl MeasurementArrays<'_, '_> {
             }
         }
         let row = |all: &[f64], i: usize, size: usize| all[i * size..(i + 1) * size].to_vec();
-        let each = |i: usize| Row {
-            start: self.start,
-            t: times[i],
-            x: row(&x, i, dims.state),
-            u: row(&u, i, dims.control),
-            x_dot: x_dot.as_ref().map(|d| row(d, i, dims.state)),
-            asked_t: None,
-            interval: None,
-        };
-        Ok((0..count).map(each).collect())
+        let missing = |values: &[f64]| values.iter().any(|v| v.is_nan());
+        let derivatives = |i: usize| x_dot.as_ref().map(|d| row(d, i, dims.state)).filter(|d| !missing(d));
+        let some = (0..count).any(|i| derivatives(i).is_some());
+        let (mut measured, mut without) = (Measured::default(), Vec::new());
+        for (i, &t) in times.iter().enumerate() {
+            let (x, u, x_dot) = (row(&x, i, dims.state), row(&u, i, dims.control), derivatives(i));
+            if x.iter().all(|x| x.is_nan()) && !missing(&u) {
+                measured.controls.push(Applied { start: self.start, t, u });
+            } else if some && x_dot.is_none() {
+                without.push(i.to_string());
+            } else {
+                measured.rows.push(Row { start: self.start, t, x, u, x_dot, asked_t: None, interval: None });
+            }
+        }
+        if !without.is_empty() {
+            let rows = without.join(", ");
+            measured
+                .notes
+                .push(format!("left out: row {rows} (from 0), without x_dot, beside rows that have it"));
+        }
+        Ok(measured)
     }
 }

@@ -4,11 +4,13 @@ mod episodes;
 
 use crate::errors::{Answer, Failure, guard};
 use crate::function::Called;
+use crate::model::{Learned, measurements};
 use crate::system::{Source, System};
 use crate::values::{config, document, maybe_whole, python, whole};
 use crate::work::{self, How, JobContext};
 use ocorl::event::{Event, Watch};
 use ocorl::learn::{Episode, Settings, Trial};
+use ocorl::measurements::Measurements;
 use ocorl::system::KnownSystem;
 use ocorl_study::config::Config;
 use ocorl_study::known::Known;
@@ -22,6 +24,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 /// Progress messages of a run.
@@ -32,6 +35,8 @@ pub(crate) enum Message {
     Warning(String),
     /// An event as a document.
     Event(Json),
+    /// The record of a completed episode; the job waits for the answer whether to stop.
+    Episode(Json, Sender<bool>),
 }
 
 impl Message {
@@ -40,7 +45,7 @@ impl Message {
         Ok(match self {
             Message::Text(text) => ("text", text.into_pyobject(py)?.into_any()),
             Message::Warning(text) => ("warning", text.into_pyobject(py)?.into_any()),
-            Message::Event(event) => ("event", python(py, event)?),
+            Message::Event(event) | Message::Episode(event, _) => ("event", python(py, event)?),
         })
     }
 }
@@ -52,6 +57,8 @@ struct Job {
     named: String,
     seed: u64,
     out: Option<PathBuf>,
+    /// Measurements of other origin, from which to learn before the first episode.
+    known: Option<Measurements>,
 }
 
 /// Results of a run.
@@ -61,11 +68,14 @@ struct Done {
     known: Option<Known>,
     episodes: Vec<Episode>,
     seconds: f64,
+    source: Source,
+    learned: Option<Learned>,
 }
 
-/// Learns a system; `hear(kind, contents)` receives every message, with the kinds `text`, `warning` and `event`.
+/// Learns a system; `hear(kind, contents)` receives every message, with the kinds `text`, `warning` and `event`. If it returns a
+/// true value for the record of an episode, the run ends.
 #[pyfunction]
-#[pyo3(signature = (system, *, seed, settings, set, out, threads, hear))]
+#[pyo3(signature = (system, *, seed, settings, set, out, threads, hear, data=None))]
 pub(crate) fn run<'py>(
     py: Python<'py>,
     system: &Bound<'py, System>,
@@ -75,8 +85,10 @@ pub(crate) fn run<'py>(
     out: Option<PathBuf>,
     #[pyo3(from_py_with = maybe_whole)] threads: Option<usize>,
     hear: &Bound<'py, PyAny>,
+    data: Option<[Bound<'py, PyAny>; 4]>,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, "run", || {
+        let known = data.map(|[x, u, x_dot, noise]| measurements(&x, &u, &x_dot, &noise)).transpose()?;
         let source = system.get().source.clone();
         let config = config(&source.inner, settings, set)?;
         if let Some(out) = &out {
@@ -84,12 +96,19 @@ pub(crate) fn run<'py>(
             work::settle(py, out)?;
         }
         let how = How { threads, folder: out.clone(), ..How::at("run") };
-        let job = Job { source, config, named: settings.into(), seed, out: out.clone() };
+        let job = Job { source, config, named: settings.into(), seed, out: out.clone(), known };
         let done = work::run(
             py,
             how,
             move |context| job.learn(context),
-            |py, message: Message| hear.call1(message.python(py)?).map(|_| ()),
+            |py, message: Message| {
+                let answer = hear.call1(message.python(py)?)?;
+                if let Message::Episode(_, stop) = message {
+                    // The job may have been cancelled meanwhile.
+                    let _ = stop.send(answer.is_truthy()?);
+                }
+                Ok(())
+            },
         )?;
         answer(py, &done, seed, out.as_deref())
     })
@@ -124,18 +143,25 @@ impl Job {
         context.tell(Message::Text(header()));
         let mut observer = Watch(|event: &Event<'_>| report(&benchmark, event, context));
         let mut run = Run::begin(&benchmark, settings, self.seed, known.as_ref(), study, &context.cancel)?;
+        if let Some(known) = &self.known {
+            run.import(known, &mut observer)?;
+        }
         let mut episodes = Vec::new();
         while let Some(episode) = run.next_episode(&mut observer)? {
             if context.is_cancelled() {
                 break;
             }
-            context.tell(Message::Event(
-                json!({ "event": "episode", "record": printed(&episode.record, units) }),
-            ));
+            let (answer, stop) = channel();
+            let record = json!({ "event": "episode", "record": printed(&episode.record, units) });
             context.tell(Message::Text(text_report.row(&episode)));
+            context.tell(Message::Episode(record, answer));
             episodes.push(episode);
+            if stop.recv() == Ok(true) {
+                break;
+            }
         }
         called.as_ref().map_or(Ok(()), Called::trouble)?;
+        let learned = run.learner().and_then(|learner| Learned::of(learner, system.prior_mean()).ok());
         drop(run);
         let known = text_report.correct(&mut episodes).or(known);
         if let Some((folder, known)) = self.out.as_deref().zip(known.as_ref()) {
@@ -145,7 +171,7 @@ impl Job {
         let seconds = begin.elapsed().as_secs_f64();
         context.tell(Message::Text(text_report.closing(&episodes, seconds)));
         let settings = settings.clone();
-        Ok(Done { benchmark, settings, known, episodes, seconds })
+        Ok(Done { benchmark, settings, known, episodes, seconds, source: self.source.clone(), learned })
     }
 }
 
@@ -161,7 +187,7 @@ fn report(benchmark: &KnownSystem, event: &Event<'_>, context: &JobContext<Messa
 
 /// The complete result of a run as a dictionary.
 fn answer<'py>(py: Python<'py>, done: &Done, seed: u64, out: Option<&Path>) -> Answer<Bound<'py, PyDict>> {
-    let Done { benchmark, settings, known, episodes, seconds } = done;
+    let Done { benchmark, settings, known, episodes, seconds, source, learned } = done;
     let names = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.name.clone()).collect::<Vec<_>>();
     let units = |list: &[ocorl::system::Quantity]| list.iter().map(|q| q.unit.clone()).collect::<Vec<_>>();
     let (task, table, dict) = (&benchmark.task, benchmark.table_units(), PyDict::new(py));
@@ -181,7 +207,9 @@ fn answer<'py>(py: Python<'py>, done: &Done, seed: u64, out: Option<&Path>) -> A
     dict.set_item("paper", paper)?;
     dict.set_item("folder", out.map(|out| out.display().to_string()))?;
     dict.set_item("seconds", seconds)?;
-    let each: Answer<Vec<_>> = episodes.iter().map(|episode| episodes::python(py, episode, table)).collect();
+    dict.set_item("learned", learned.as_ref().map(|learned| learned.python(py)).transpose()?)?;
+    let each = episodes.iter().map(|episode| episodes::python(py, &source.inner, settings, episode, table));
+    let each: Answer<Vec<_>> = each.collect();
     dict.set_item("episodes", each?)?;
     Ok(dict)
 }

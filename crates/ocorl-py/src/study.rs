@@ -2,6 +2,7 @@
 
 use crate::arrays::{matrix, vector};
 use crate::errors::{Answer, Failure, Trouble, guard};
+use crate::model::Learned;
 use crate::plan::Plan;
 use crate::plant::{MeasurementArrays, Message, PythonPlant};
 use crate::system::System;
@@ -221,7 +222,8 @@ impl Study {
     ) -> PyResult<Bound<'py, PyAny>> {
         guard(py, "Study.tell", || {
             self.writable()?;
-            let rows = MeasurementArrays { t, x, u, x_dot, start }.rows(self.dims(py, "Study.tell")?)?;
+            let arrays = MeasurementArrays { t, x, u, x_dot, start };
+            let measured = arrays.measured(self.dims(py, "Study.tell")?)?;
             let ends = if cost.is_some() || outcome.is_some() {
                 if let Some(cost) = cost.filter(|cost| !cost.is_finite()) {
                     return Err(Failure::invalid(format!("the cost is {cost}; it must be finite"))
@@ -234,7 +236,7 @@ impl Study {
             };
             let how = telling(how)?;
             let source = source.to_owned();
-            let measured = Measured { rows, ends, ..Measured::default() };
+            let measured = Measured { ends, ..measured };
             let receipt =
                 self.learning(py, "Study.tell", move |study| record(study, episode, measured, &source, how))?;
             Ok(python(py, &receipt)?)
@@ -273,9 +275,11 @@ impl Study {
         guard(py, "Study.import_", || {
             self.writable()?;
             let arrays = MeasurementArrays { t, x, u, x_dot: Some(x_dot), start: 0 };
-            let rows = arrays.rows(self.dims(py, "Study.import_")?)?;
+            let measured = arrays.measured(self.dims(py, "Study.import_")?)?;
             self.learning(py, "Study.import_", move |study| {
-                Ok(study.import(Measured { rows, ..Measured::default() }, "python")?)
+                // Arrays have no name, so every call is a log of its own.
+                let source = format!("python {}", study.history().imports.len());
+                Ok(study.import(measured, &source)?)
             })
         })
     }
@@ -341,6 +345,17 @@ impl Study {
                 Ok(document)
             })?;
             Ok(python(py, &status)?)
+        })
+    }
+
+    /// The model that the study has learned: a dictionary with its data, settings and the trained model.
+    fn learned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guard(py, "Study.learned", || {
+            let learned = self.learning(py, "Study.learned", |study| {
+                let prior = study.system().prior_mean();
+                Learned::of(study.learner()?, prior)
+            })?;
+            learned.python(py)
         })
     }
 

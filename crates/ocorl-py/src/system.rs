@@ -8,7 +8,7 @@ use crate::work::{self, How};
 use numpy::{PyArray1, PyArray2};
 use ocorl::learn::Strategy;
 use ocorl::linalg::{Dims, Points};
-use ocorl::simulate::{Experiment, Run, Simulator};
+use ocorl::simulate::{Experiment, Method, Run, Simulator};
 use ocorl::system::{Benchmark, Bounds, Dynamics, KnownSystem, Quantity};
 use ocorl_study::system::System as Described;
 use pyo3::prelude::*;
@@ -64,6 +64,15 @@ impl Source {
     }
 }
 
+/// Optional properties of a function f(x, u).
+#[derive(Default)]
+struct More {
+    /// Function jac(x, u).
+    jacobian: Option<Py<PyAny>>,
+    /// Whether it accepts many points at once.
+    vectorized: bool,
+}
+
 impl System {
     fn dims(&self) -> Dims {
         self.source.inner.task.dims()
@@ -74,17 +83,14 @@ impl System {
     }
 
     /// A system from a Python function and a description without equations.
-    fn of_function(py: Python<'_>, f: Py<PyAny>, inner: Described) -> Answer<Self> {
+    fn of_function(py: Python<'_>, f: Py<PyAny>, inner: Described, more: More) -> Answer<Self> {
         if !f.bind(py).is_callable() {
             return Err(Failure::invalid("the equations must be a function f(x, u)").into());
         }
         let names: Vec<&str> = inner.task.states.iter().map(|q| q.name.as_str()).collect();
-        let function = Function {
-            call: f,
-            name: "f(x, u)",
-            expected: format!("{} numbers, the time derivatives of {}", names.len(), names.join(", ")),
-            length: names.len(),
-        };
+        let expected = format!("{} numbers, the time derivatives of {}", names.len(), names.join(", "));
+        let function = Function::new(f, "f(x, u)", expected, names.len());
+        let function = Function { vectorized: more.vectorized, jacobian: more.jacobian, ..function };
         let system = System { source: Source { inner, function: Some(Arc::new(function)) } };
         system.look(py)?;
         Ok(system)
@@ -234,19 +240,24 @@ impl Law {
 impl System {
     /// A built-in system or a file (`name`), or the text of a file (`text`); `function` provides the equations.
     #[new]
-    #[pyo3(signature = (name=None, *, text=None, file="system.toml", function=None))]
+    #[pyo3(signature = (name=None, *, text=None, file="system.toml", function=None, jac=None, vectorized=false))]
     fn new(
         py: Python<'_>,
         name: Option<String>,
         text: Option<String>,
         file: &str,
         function: Option<Py<PyAny>>,
+        jac: Option<Py<PyAny>>,
+        vectorized: bool,
     ) -> PyResult<Self> {
+        let more = More { jacobian: jac, vectorized };
         guard(py, "System", || match (name, text, function) {
             (Some(name), None, None) => Ok(System::described(found(py, &name)?)),
             (None, Some(text), None) => Ok(System::described(parsed(py, &text, file)?)),
-            (None, Some(text), Some(function)) => System::of_function(py, function, parsed(py, &text, file)?),
-            (Some(name), None, Some(function)) => System::of_function(py, function, found(py, &name)?),
+            (None, Some(text), Some(function)) => {
+                System::of_function(py, function, parsed(py, &text, file)?, more)
+            }
+            (Some(name), None, Some(function)) => System::of_function(py, function, found(py, &name)?, more),
             _ => {
                 Err(Failure::invalid("a system is a name, a text, or a function with its description").into())
             }
@@ -269,7 +280,9 @@ impl System {
     /// A system from a function f(x, u) and the text of a file without [equations].
     #[staticmethod]
     fn from_function(py: Python<'_>, f: Py<PyAny>, description: &str) -> PyResult<Self> {
-        guard(py, "System.from_function", || System::of_function(py, f, parsed(py, description, FUNCTION)?))
+        guard(py, "System.from_function", || {
+            System::of_function(py, f, parsed(py, description, FUNCTION)?, More::default())
+        })
     }
 
     #[getter]
@@ -365,6 +378,27 @@ impl System {
     #[getter]
     fn period(&self, py: Python<'_>) -> PyResult<f64> {
         guard(py, "System.period", || Ok(self.source.inner.hardware.period))
+    }
+
+    /// Time for which the plant holds a control; 0 if a control can change at any time.
+    #[getter]
+    fn hold(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, "System.hold", || Ok(self.source.inner.settings.plan.hold))
+    }
+
+    /// The function jac(x, u) that belongs to `function`.
+    #[getter]
+    fn jac(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        guard(py, "System.jac", || {
+            let function = self.source.function.as_ref();
+            Ok(function.and_then(|f| f.jacobian.as_ref()).map(|jac| jac.clone_ref(py)))
+        })
+    }
+
+    /// Whether `function` accepts many points at once.
+    #[getter]
+    fn vectorized(&self, py: Python<'_>) -> PyResult<bool> {
+        guard(py, "System.vectorized", || Ok(self.source.function.as_ref().is_some_and(|f| f.vectorized)))
     }
 
     #[getter]
@@ -466,12 +500,8 @@ impl System {
                 (positive("dt", dt)?, period.map(|period| positive("period", period)).transpose()?);
             let horizon = positive("horizon", horizon.unwrap_or(self.source.inner.task.horizon))?;
             let names: Vec<&str> = self.source.inner.task.controls.iter().map(|q| q.name.as_str()).collect();
-            let law = Function {
-                call: controller,
-                name: "controller(t, x)",
-                expected: format!("{} numbers: {}", names.len(), names.join(", ")),
-                length: names.len(),
-            };
+            let expected = format!("{} numbers: {}", names.len(), names.join(", "));
+            let law = Function::new(controller, "controller(t, x)", expected, names.len());
             let (x0, source) = (self.start(x0)?, self.source.clone());
             let run = work::quietly(py, How::light("System.simulate"), move |context| {
                 let law = Law::Function(Arc::new(law), period);
@@ -536,6 +566,7 @@ fn simulation<'py>(py: Python<'py>, run: &Run) -> Answer<Bound<'py, PyAny>> {
         vector(py, &samples.costs),
         run.cost(),
         run.outcome.to_string(),
+        run.method != Method::Fixed,
     ))?)
 }
 

@@ -113,9 +113,9 @@ def test_measured_derivatives_are_those_of_the_dynamics() -> None:
     assert run.cost == pytest.approx(0.05 * (run.path_x[:-1, 0] ** 2 + run.path_u[:, 0] ** 2).sum())
 
 
-def test_times_of_one_step_are_measured_once() -> None:
-    run = oscillator().execute(lambda t, x: [0.0], measure_at=[1.0, 1.01, 1.02, 99.0])
-    assert run.t.round(3).tolist() == [1.025, 4.975] and run.missed == 2
+def test_each_time_is_measured_in_a_step_of_its_own() -> None:
+    run = oscillator().execute(lambda t, x: [0.0], measure_at=[1.02, 1.01, 1.0, 99.0])
+    assert run.t.round(3).tolist() == [0.975, 1.025, 1.075, 3.025] and run.missed == 0
 
 
 @pytest.mark.parametrize(
@@ -349,3 +349,50 @@ def test_only_measurements_are_drawn_where_nothing_else_is_known() -> None:
     result = ocorl.run(plant.system, plant=plant, episodes=2, measurements=8, quiet=True)
     assert result.episodes[-1].legs[0].measured_only
     assert "executed" not in result.plot("phase").csv and "executed" not in result.plot("states").csv
+
+
+def test_misuse_is_explained() -> None:
+    class Words(gymnasium.Env):
+        observation_space = gymnasium.spaces.Dict({"x": gymnasium.spaces.Box(-1, 1, (1,))})
+        action_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+        def reset(self, *, seed=None, options=None):
+            return {"x": np.zeros(1)}, {}
+
+    for env, more, message in [
+        ("Pendulum-v1", {"dt": 0.05, "anlges": ["x0"]}, "no argument 'anlges'"),
+        ("Pendulum-v1", {"dt": 0.05, "colour": 3}, "neither from_gym nor"),
+        (Words, {"dt": 0.1}, "the class Words"),
+        (Words(), {"dt": 0.1}, "the observation is a Dict"),
+        (7, {"dt": 0.1}, "'env' cannot be a int"),
+        ("Pendulum-v1", {"dt": 0.05, "state": "muj"}, "no state 'muj'"),
+        ("Pendulum-v1", {"dt": 0.05, "state": "mujoco"}, "needs an environment of MuJoCo"),
+    ]:
+        with pytest.raises(ocorl.MistakeError, match=message):
+            from_gym(env, cost="x0^2", **more)
+    vector = gymnasium.make_vec("Pendulum-v1", num_envs=2)
+    with pytest.raises(ocorl.MistakeError, match="a vector of environments"):
+        from_gym(vector, dt=0.05, cost="x0^2")
+
+
+def test_pairs_of_cosine_and_sine_are_read_as_angles() -> None:
+    plant = from_gym("Pendulum-v1", dt=0.05, state="angles", horizon=2.0, cost="1 - cos(angle0)")
+    assert plant.system.states == ["angle0", "x2"] and plant.system.angles == [0]
+    named = from_gym("Pendulum-v1", dt=0.05, state="angles", states=["theta", "omega"], horizon=2.0, cost="1 - cos(theta)")
+    assert named.system.states == ["theta", "omega"] and named.system.angles == [0]
+    run = plant.execute(lambda t, x: [2.0], measure_at=[0.5])
+    # The observed rate is the derivative of the angle (the environment integrates by symplectic Euler steps).
+    assert np.allclose(np.diff(run.path_x[:, 0]) / 0.05, run.path_x[1:, 1], atol=1e-4)
+
+
+def test_the_noise_of_a_state_has_its_unit() -> None:
+    """The position in millionths of its unit: the noise of the rate must not change."""
+
+    def at(env: Any) -> Any:
+        return env.state * [1e6, 1.0]
+
+    def write(env: Any, x: Any) -> None:
+        env.state = np.asarray(x) / [1e6, 1.0]
+
+    plain, scaled = oscillator().noise, oscillator(state=at, write=write, cost="u0^2").noise
+    assert scaled == pytest.approx(plain * [1e6, 1.0], rel=0.05)

@@ -44,3 +44,15 @@ def test_both_forms_are_the_same(script: Path) -> None:
         sys.path.remove(str(FOLDER))
     written = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))
     assert written == notebook(script.read_text(encoding="utf-8")), "run: python examples/python/build.py"
+
+
+@pytest.mark.parametrize("name", ["asyncio_loop", "serial_line"])
+def test_a_rig_is_learned_through_its_interface(name: str, tmp_path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("there are no pseudo-terminals")
+    script = FOLDER / "hardware" / f"{name}.py"
+    out = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "lab")], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.splitlines() == [f"episode {n}: 10 measurements" for n in range(3)]

@@ -60,7 +60,7 @@ def test_every_public_thing_is_documented() -> None:
 
 def test_errors_are_what_they_should_be() -> None:
     kinds = [getattr(ocorl, name) for name in ocorl.__all__ if name.endswith("Error")]
-    assert len(kinds) == 9
+    assert len(kinds) == 10
     assert all(issubclass(kind, ocorl.OcorlError) and not issubclass(kind, KeyboardInterrupt) for kind in kinds)
     assert issubclass(ocorl.MistakeError, ValueError)
     assert issubclass(ocorl.DiskError, OSError) and issubclass(ocorl.DiskError, ocorl.StudyError)

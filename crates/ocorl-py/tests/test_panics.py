@@ -21,6 +21,8 @@ pytestmark = pytest.mark.skipif(arm is None, reason="built without failpoints")
 CELL = '{"system":"pendulum","settings":"default","set":{"episodes":1},"seed":0}'
 GRID = "systems = 'pendulum'\nseeds = 1\n"
 Z = [[0.0, 0.0, 0.0]]
+#: One measurement: x, u, x_dot and noise.
+ROW = tuple(np.zeros((1, width)) + 0.1 for width in (2, 1, 2, 2))
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,8 @@ CALLS: dict[str, Callable[[SimpleNamespace], Any]] = {
     "System.__repr__": lambda s: repr(s.System),
     "Plan.parse": lambda s: ocorl.Plan.parse(s.Plan.text),
     "Plan.leg_table": lambda s: s.Plan.leg_table(),
+    "Plan.evaluate": lambda s: s.Plan.evaluate([0.0], [[0.0, 0.0]]),
+    "Plan.plot": lambda s: s.Plan.plot(),
     "Plan.controller": lambda s: s.Plan.controller(),
     "Plan.__reduce__": lambda s: s.Plan.__reduce__(),
     "Plan.__repr__": lambda s: repr(s.Plan),
@@ -86,6 +90,7 @@ CALLS: dict[str, Callable[[SimpleNamespace], Any]] = {
     "Study.discard": lambda s: s.Study.discard(0),
     "Study.note": lambda s: s.Study.note("a"),
     "Study.status": lambda s: s.Study.status(),
+    "Study.learned": lambda s: s.Study.learned(),
     "Study.check": lambda s: s.Study.check(),
     "Study.plan": lambda s: s.Study.plan(0),
     "Study.measurements": lambda s: s.Study.measurements(),
@@ -93,6 +98,8 @@ CALLS: dict[str, Callable[[SimpleNamespace], Any]] = {
     "Model": lambda s: ocorl.GpDynamics().fit([[0.0], [1.0]], [[0.0], [1.0]]),
     "Model.derivatives": lambda s: ocorl.GpDynamics().fit([[0.0], [1.0], [2.0]], t=[0.0, 1.0, 2.0]),
     "Model.predict": lambda s: s.Model.predict(Z),
+    "Model.restored": lambda s: _ocorl.Model.restored(*ROW, [], ocorl.GpDynamics()._settings(), s.Model.state),
+    "Model.updated": lambda s: s.Model.updated(*ROW),
     "Model.jacobian": lambda s: s.Model.jacobian(Z),
     "Model.covariance": lambda s: s.Model.covariance(Z),
     "Model.draw": lambda s: s.Model.draw(0),
@@ -123,6 +130,7 @@ CALLS: dict[str, Callable[[SimpleNamespace], Any]] = {
     "_rest": lambda s: _ocorl._rest(),
     "draw": lambda s: _ocorl.draw('{"title": ""}'),
     "exhibits": lambda s: _ocorl.exhibits(str(s.told)),
+    "program": lambda s: _ocorl.program(["ocorl", "--version"]),
     "report": lambda s: _ocorl.report(str(s.told), str(s.folder / "report.html")),
 }
 

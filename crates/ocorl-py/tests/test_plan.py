@@ -44,10 +44,15 @@ def test_controls_are_finite_and_within_limits_whatever_comes(plan: ocorl.Plan, 
             x[random.integers(2)] = np.nan
         u = controller(0.05 * i, x)
         assert np.isfinite(u).all() and (u >= plan.lower).all() and (u <= plan.upper).all()
+    # States outside their limits are latched until the next run.
+    np.testing.assert_array_equal(controller(plan.valid_for, plan.x0), plan.safe_control)
+    assert controller.rung == "safe" and controller.why == "a state left its limits"
+    assert sum(controller.counts) == 102
+    controller.reset()
     np.testing.assert_array_equal(controller(plan.valid_for, plan.x0), plan.safe_control)
     assert controller.rung == "safe" and controller.why == "the plan is not valid any more"
     np.testing.assert_array_equal(controller(np.nan, plan.x0), plan.safe_control)
-    assert sum(controller.counts) == 103
+    assert sum(controller.counts) == 2
     controller.reset()
     assert controller.counts == [0, 0, 0, 0] and controller(0.0, plan.x0) is not None
 

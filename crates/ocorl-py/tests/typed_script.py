@@ -20,11 +20,17 @@ def main() -> None:
         f, states=["theta", "omega"], inputs={"tau": (-5, 5)}, x0=[np.pi, 0], horizon=10, cost=ocorl.quadratic(Q=[1, 1], R=[1])
     )
     with ocorl.Study.open_or_create("lab", system, seed=1) as study:
-        plan: ocorl.Plan | None = study.ask()
-        if plan is not None:
+        for plan in study:
             controller = plan.controller(mpc=True)
             u: npt.NDArray[np.float64] = controller(0.0, plan.x0)
-            study.tell(plan, t=[0.0], x=[plan.x0], u=[u])
+            receipt: ocorl.Receipt = study.tell(plan, t=[0.0], x=[plan.x0], u=[u])
+            stored: int = receipt.stored
+            print(stored, plan.policy(0.0, plan.x0))
+        learned: ocorl.GpDynamics = study.model()
+    again = ocorl.run(
+        system, model=learned, set=ocorl.Settings(plan=ocorl.PlanSettings(intervals=50)), until=ocorl.Until(patience=3), progress="log"
+    )
+    print(again.best.cost, again.plan.planned_cost, again.controller().period)
     model = ocorl.GpDynamics(noise=0.01).fit(np.zeros((3, 2)), np.zeros((3, 2)))
     times: npt.NDArray[np.intp] = ocorl.choose_times("oracle", model, [0.0], [[0.0, 0.0]], 1)
     try:

@@ -30,6 +30,7 @@ from ._errors import (
     DiskError,
     InternalError,
     MistakeError,
+    NotFittedError,
     OcorlError,
     PlantError,
     StudyError,
@@ -41,12 +42,14 @@ if TYPE_CHECKING:
     from ._figure import Figure
     from ._model import GpDynamics, choose_times
     from ._ocorl import Controller, Draw, Plan
-    from ._plant import Plant
+    from ._plant import Plant, Simulated
     from ._result import Episode, Leg, Optimal, Result
-    from ._run import optimal, plan, report, run
+    from ._policy import Policy
+    from ._run import STOP, Until, optimal, plan, report, run
+    from ._settings import ModelSettings, PlanSettings, SelectSettings, Settings, TrackSettings
     from ._simulation import Simulation
-    from ._study import Study
-    from ._system import Quadratic, System, quadratic, strategies, systems
+    from ._study import Receipt, Study
+    from ._system import Quadratic, System, quadratic, strategies, systems, text
     from .gym import from_gym
     from .sweep import sweep
 
@@ -57,15 +60,25 @@ _HOMES = {
     "Episode": "_result",
     "Figure": "_figure",
     "GpDynamics": "_model",
+    "ModelSettings": "_settings",
     "Leg": "_result",
     "Optimal": "_result",
     "Plan": "_ocorl",
+    "PlanSettings": "_settings",
     "Plant": "_plant",
+    "Policy": "_policy",
     "Quadratic": "_system",
+    "Receipt": "_study",
     "Result": "_result",
+    "STOP": "_run",
+    "SelectSettings": "_settings",
+    "Settings": "_settings",
+    "Simulated": "_plant",
     "Simulation": "_simulation",
     "Study": "_study",
     "System": "_system",
+    "TrackSettings": "_settings",
+    "Until": "_run",
     "choose_times": "_model",
     "from_gym": "gym",
     "optimal": "_run",
@@ -76,6 +89,7 @@ _HOMES = {
     "strategies": "_system",
     "sweep": "sweep",
     "systems": "_system",
+    "text": "_system",
 }
 
 __all__ = [
@@ -90,17 +104,28 @@ __all__ = [
     "InternalError",
     "Leg",
     "MistakeError",
+    "ModelSettings",
+    "NotFittedError",
     "OcorlError",
     "Optimal",
     "Plan",
+    "PlanSettings",
     "Plant",
     "PlantError",
+    "Policy",
     "Quadratic",
+    "Receipt",
     "Result",
+    "STOP",
+    "SelectSettings",
+    "Settings",
+    "Simulated",
     "Simulation",
     "Study",
     "StudyError",
     "System",
+    "TrackSettings",
+    "Until",
     "WorkersError",
     "__version__",
     "choose_times",
@@ -113,6 +138,7 @@ __all__ = [
     "strategies",
     "sweep",
     "systems",
+    "text",
 ]
 
 

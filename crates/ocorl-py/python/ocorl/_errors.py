@@ -1,7 +1,7 @@
 """Exception classes of the package.
 
-Every error of this package is an :class:`OcorlError`. Beside its message it has ``details``, a list of labelled lines, and ``hint``, a
-suggestion what to do. Exceptions of your own functions and plants are passed on unchanged.
+Every error of this package is an :class:`OcorlError`. Besides its message it has ``details``, a list of labelled
+lines, and ``hint``, a suggestion what to do. Exceptions of your own functions and plants are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -10,8 +10,19 @@ from collections.abc import Iterable
 
 
 class OcorlError(Exception):
-    """The base of all errors of this package.
+    """Base class of all errors of this package.
 
+    Parameters
+    ----------
+    message : str
+        The error in one line.
+    details : iterable of (str, str), optional
+        Labelled detail lines.
+    hint : str, optional
+        What to do.
+
+    Examples
+    --------
     >>> error = OcorlError("no system 'pendulm'", [("file", "grid.toml")], "did you mean 'pendulum'?")
     >>> print(error)
     no system 'pendulm'
@@ -52,6 +63,10 @@ class InternalError(OcorlError):
 
 class MistakeError(OcorlError, ValueError):
     """An invalid argument or request: a name, a setting, a shape, a measurement."""
+
+
+class NotFittedError(MistakeError, AttributeError):
+    """A model was used before it was fitted."""
 
 
 class StudyError(OcorlError):

@@ -21,8 +21,12 @@ def _made(library: str, table: Mapping[str, npt.NDArray[Any]]) -> Any:
 
 
 def frame(table: Table, libraries: tuple[str, ...]) -> Any:
-    """Converts the table to a frame of the first of these libraries that is installed; without any, returns it unchanged.
+    """Convert the table to a frame of the first of these libraries that is installed.
 
+    Without any of them, return the table unchanged.
+
+    Examples
+    --------
     >>> frame({"t": np.array([0.0, 1.0])}, ())
     {'t': array([0., 1.])}
     """
@@ -37,26 +41,44 @@ class Tabular:
     """Mixin for objects that provide tables."""
 
     def to_dict(self, table: str = "") -> Table:
-        """Returns a table as a dictionary of arrays."""
+        """Return a table as a dictionary of arrays."""
         raise NotImplementedError
 
     def to_pandas(self, table: str = "") -> Any:
-        """Returns a table as a pandas frame; without pandas as a polars frame; without either as a dictionary of arrays."""
+        """Return a table as a pandas frame.
+
+        Without pandas it is a polars frame, without either a dictionary of arrays.
+
+        Parameters
+        ----------
+        table : str, optional
+            Name of the table, as in :meth:`to_dict`.
+        """
         return frame(self.to_dict(table), ("pandas", "polars"))
 
     def to_polars(self, table: str = "") -> Any:
-        """Returns a table as a polars frame; without polars as a pandas frame; without either as a dictionary of arrays."""
+        """Return a table as a polars frame.
+
+        Without polars it is a pandas frame, without either a dictionary of arrays.
+
+        Parameters
+        ----------
+        table : str, optional
+            Name of the table, as in :meth:`to_dict`.
+        """
         return frame(self.to_dict(table), ("polars", "pandas"))
 
 
 def columns(names: list[str], values: npt.NDArray[np.float64], suffix: str = "") -> Table:
-    """Returns the columns of a matrix by name."""
+    """Return the columns of a matrix by name."""
     return {f"{name}{suffix}": np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)}
 
 
 def joined(*tables: Table) -> Table:
-    """Joins several tables. A column with the name of an earlier one gets a new name, so that no column is lost.
+    """Join several tables. A column with the name of an earlier one gets a new name, so that no column is lost.
 
+    Examples
+    --------
     >>> list(joined({"t": np.zeros(1)}, {"x": np.zeros(1), "x_dot": np.zeros(1)}, {"x_dot": np.ones(1)}))
     ['t', 'x', 'x_dot', 'x_dot_']
     """

@@ -24,8 +24,10 @@ def _cell(value: Any) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Formats an HTML table.
+    """Format an HTML table.
 
+    Examples
+    --------
     >>> table(["a"], [["<b>"], [None]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr><tr><td>-</td></tr></tbody></table>'
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _ocorl
-from ._errors import MistakeError
+from ._errors import MistakeError, NotFittedError
 from ._system import Quadratic, System, describe
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ KERNELS = ("rbf", "matern-5/2", "matern-3/2", "linear", "constant", "periodic")
 
 
 def _matrix(value: Any, what: str) -> Array:
-    """Converts to a two-dimensional array; a plain list becomes one column."""
+    """Convert to a two-dimensional array; a plain list becomes one column."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
@@ -42,8 +42,9 @@ def _matrix(value: Any, what: str) -> Array:
 
 
 def _several(value: Any) -> bool:
-    """Whether the argument is a list of trajectories: arrays of rows, or lists of rows. Vectors of equal length are rows; otherwise
-    each is a trajectory of one state.
+    """Return whether the argument is a list of trajectories: arrays of rows, or lists of rows.
+
+    Vectors of equal length are rows; otherwise each is a trajectory of one state.
     """
     if not isinstance(value, (list, tuple)) or len(value) == 0:
         return False
@@ -57,20 +58,20 @@ def _several(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Converts a NumPy scalar to a Python number."""
+    """Convert a NumPy scalar to a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise MistakeError(f"a parameter cannot be a {type(value).__name__}")
 
 
 def _rows(value: Any, what: str) -> Array:
-    """Converts to a two-dimensional array; a plain list becomes one row."""
+    """Convert to a two-dimensional array; a plain list becomes one row."""
     array = _matrix(value, what)
     return array.reshape(1, -1) if np.ndim(value) == 1 else array
 
 
 def _alike(value: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Converts a number, one number per column, or an array of this shape to an array of this shape."""
+    """Convert a number, one number per column, or an array of this shape to an array of this shape."""
     try:
         return np.array(np.broadcast_to(np.asarray(value, dtype=float), shape))
     except (TypeError, ValueError):
@@ -79,8 +80,72 @@ def _alike(value: Any, shape: tuple[int, ...], what: str) -> Array:
 
 
 class GpDynamics:
-    """Gaussian process model of dx/dt = f(x, u) with the conventions of scikit-learn.
+    """Gaussian process model of dx/dt = f(x, u) with the interface of scikit-learn.
 
+    Training maximises the posterior density of the kernel's parameters (MAP): weak log-normal priors, in standardised
+    units, keep parameters finite that the data do not determine.
+
+    Parameters
+    ----------
+    kernel : str, default "rbf"
+        ``rbf``, ``matern-5/2``, ``matern-3/2``, ``linear``, ``constant``, ``periodic``, or an expression of them with
+        ``+``, ``*`` and parentheses, such as ``rbf + linear``.
+    noise : float or array_like, default 0.01
+        Standard deviation of a measured derivative, for all outputs or for each.
+    angles : sequence of int, optional
+        Columns of X that are angles.
+    shared_lengthscales : bool, default False
+        Whether all outputs have the same length scales.
+    learn_noise : bool, default False
+        Whether to learn a factor of the noise.
+    confidence : {"constant", "information-gain", "calibrated"}, default "constant"
+        Rule for the confidence scale β.
+    beta : float, default 1
+        β of the rule ``constant``.
+    delta, norm : float
+        Failure probability and RKHS norm bound of the rule ``information-gain``.
+    level : float, default 0.95
+        Nominal coverage of the rule ``calibrated``.
+    restarts : int, default 2
+        Number of random starts of the training, besides the fixed ones.
+    max_evaluations : int, default 100
+        Maximum number of likelihood evaluations per start.
+    exact_limit : int, default 2000
+        Number of distinct inputs beyond which the model uses inducing points.
+    method : {"smoothing", "local-polynomial"}, default "smoothing"
+        Method to estimate derivatives from states.
+    state_noise : float or array_like, default 1e-3
+        Standard deviation of a measured state, for that method.
+    seed : int, default 0
+        Seed of the training.
+
+    Attributes
+    ----------
+    kernel_ : str
+        The kernel.
+    lengthscale_ : ndarray, shape (outputs, coordinates)
+        Length scales in the units of the inputs; of an expression those of each kernel, in its order. An angle has two
+        coordinates, its sine and its cosine.
+    variance_ : ndarray or None
+        Signal variance of each output, in its unit squared.
+    noise_ : ndarray
+        Standard deviation of a measured derivative.
+    scales_ : dict
+        Mean and standard deviation of each kernel coordinate (``input_mean``, ``input_std``) and of each output
+        (``output_mean``, ``output_std``), with which the data were standardised.
+    hyperparameters_ : dict
+        All parameters of the kernel in standardised units, as they were trained.
+    noise_factor_, jitter_, beta_ : ndarray
+        Learned factor of the noise, jitter and confidence scale of each output.
+    n_points_, n_features_in_, n_outputs_ : int
+        Numbers of measurements, input coordinates and outputs.
+    log_likelihood_ : list of float
+        Log marginal likelihood of each output.
+    notes_ : list of str
+        Remarks of the training.
+
+    Examples
+    --------
     >>> import numpy as np, ocorl
     >>> X = np.linspace(-3, 3, 40).reshape(-1, 1)
     >>> U = np.cos(3 * X)
@@ -88,17 +153,6 @@ class GpDynamics:
     >>> mean, std = model.predict([[0.5, 1.0]], return_std=True)
     >>> bool(abs(mean[0, 0] - (1.0 - np.sin(0.5))) < 0.05), model.n_points_
     (True, 40)
-
-    Trajectories of different lengths are a list each: ``fit([X1, X2], [D1, D2], U=[U1, U2])``. Without derivatives,
-    ``fit(X, t=t)`` estimates them from the states, and their standard deviation becomes the noise.
-
-    ``kernel``: ``rbf``, ``matern-5/2``, ``matern-3/2``, ``linear``, ``constant``, ``periodic``, or an expression of them with ``+``, ``*``
-    and parentheses, such as ``rbf + linear``. ``noise``: standard deviation of a measured derivative, for all or for each.
-    ``angles``: indices of the columns of X that are angles. ``confidence``: ``constant`` (``beta``), ``information-gain``
-    (``delta``, ``norm``) or ``calibrated`` (``level``).
-
-    Fitted: ``kernel_``, ``lengthscale_`` (outputs, coordinates; of each kernel of an expression, in its order), ``variance_``,
-    ``noise_factor_``, ``jitter_``, ``beta_``, ``n_points_``, ``n_features_in_``, ``n_outputs_``, ``log_likelihood_``, ``notes_``.
     """
 
     def __init__(
@@ -158,12 +212,14 @@ class GpDynamics:
     )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Returns all parameters of the constructor."""
+        """Return all parameters of the constructor."""
         return {name: getattr(self, name) for name in self._PARAMETERS}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Changes parameters of the constructor.
+        """Change parameters of the constructor.
 
+        Examples
+        --------
         >>> GpDynamics().set_params(kernel="matern-5/2").kernel
         'matern-5/2'
         """
@@ -196,9 +252,27 @@ class GpDynamics:
         return json.dumps({"kernel": self.kernel, **{name: getattr(self, name) for name in names}}, default=_plain)
 
     def fit(self, X: Any, X_dot: Any = None, U: Any = None, *, t: Any = None) -> Self:
-        """Fits the model to states X (n, states), derivatives X_dot and inputs U (n, inputs); each may be a list of trajectories.
+        """Fit the model to measurements.
 
-        Without X_dot the times ``t`` of the states are needed."""
+        Each argument may be a list of trajectories of different lengths: ``fit([X1, X2], [D1, D2], U=[U1, U2])``.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, states)
+            States.
+        X_dot : array_like, shape (n, states), optional
+            Derivatives. Without them they are estimated from the states and ``t``; the standard deviation of the
+            estimate becomes the noise.
+        U : array_like, shape (n, inputs), optional
+            Inputs.
+        t : array_like, shape (n,), optional
+            Times of the states; needed without ``X_dot``.
+
+        Returns
+        -------
+        GpDynamics
+            The fitted model.
+        """
         several = _several(X)
         runs = list(X) if several else [X]
         count = len(runs)
@@ -237,29 +311,80 @@ class GpDynamics:
         return self
 
     def _learn(self, x: Array, u: Array, dots: Array, noise: Array) -> None:
-        """Fits the model to rows and sets the fitted attributes by the naming convention of scikit-learn."""
-        self._model = _ocorl.Model(x, u, dots, noise, list(self.angles), self._settings(), self.seed)
+        """Fit the model to rows."""
+        self._adopt(_ocorl.Model(x, u, dots, noise, list(self.angles), self._settings(), self.seed), x, u, dots, noise)
+
+    def _adopt(self, model: _ocorl.Model, x: Array, u: Array, dots: Array, noise: Array) -> None:
+        """Set the fitted attributes by the naming convention of scikit-learn."""
+        self._model = model
         self._data = (x, u, dots, noise)
-        learned = self._model.learned
+        learned = model.learned
+        input_mean, input_std, output_mean, output_std = model.scales
+        self.scales_ = {"input_mean": input_mean, "input_std": input_std, "output_mean": output_mean, "output_std": output_std}
+        self.hyperparameters_ = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
         self.n_points_ = len(x)
         self.n_outputs_ = x.shape[1]
         self.n_inputs_ = u.shape[1]
         self.n_features_in_ = x.shape[1] + u.shape[1]
         self.kernel_ = self.kernel
-        self.lengthscale_: Array = learned.get("lengthscale", np.zeros((self.n_outputs_, 0)))
-        self.variance_: Array | None = learned.get("variance", learned.get("signal variance"))
+        lengths = learned.get("lengthscale", np.zeros((self.n_outputs_, 0)))
+        several = lengths.shape[1] // len(input_std) if len(input_std) else 0
+        self.lengthscale_: Array = lengths * np.tile(input_std, several)
+        variance = learned.get("variance", learned.get("signal variance"))
+        self.variance_: Array | None = None if variance is None else variance * (output_std**2)[:, None]
         self.noise_: Array = np.sqrt(np.mean(noise**2, axis=0)) * learned["noise_factor"]
         self.noise_factor_: Array = learned["noise_factor"]
-        self.jitter_: Array = self._model.jitter
-        self.beta_: Array = self._model.confidence_scale
+        self.jitter_: Array = model.jitter
+        self.beta_: Array = model.confidence_scale
         self.log_likelihood_ = list(learned["log_likelihood"])
-        self.notes_ = self._model.notes
+        self.notes_ = model.notes
+
+    @classmethod
+    def learned(cls, found: Mapping[str, Any]) -> Self:
+        """Return the model that a run or a study has learned, from its description by the compiled part."""
+        settings = found["settings"]
+        names = ("kernel", *cls._PARAMETERS[3:13])
+        model = cls(**{name: settings[name] for name in names}, noise=found["noise"][0], angles=found["angles"])
+        model._adopt(found["model"], found["x"], found["u"], found["x_dot"], found["noise"])
+        return model
+
+    def partial_fit(self, X: Any, X_dot: Any, U: Any = None) -> Self:
+        """Add measurements without training the parameters again.
+
+        Parameters
+        ----------
+        X, X_dot, U : array_like
+            Further measurements, as in :meth:`fit`.
+
+        Returns
+        -------
+        GpDynamics
+            The same model, conditioned on all measurements; the first call trains it.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 3, 20).reshape(-1, 1)
+        >>> model = GpDynamics().partial_fit(X[::2], np.sin(X[::2])).partial_fit(X[1::2], np.sin(X[1::2]))
+        >>> model.n_points_
+        20
+        """
+        if getattr(self, "_model", None) is None:
+            return self.fit(X, X_dot, U)
+        x, dots = _matrix(X, "X"), _matrix(X_dot, "X_dot")
+        u = np.zeros((len(x), 0)) if U is None else _matrix(U, "U")
+        if (x.shape[1], u.shape[1]) != (self.n_outputs_, self.n_inputs_) or dots.shape != x.shape or len(u) != len(x):
+            shapes = f"X {x.shape}, X_dot {dots.shape}, U {u.shape}"
+            raise MistakeError("the measurements do not fit the model", [("found", shapes)], f"{self.n_outputs_} states, {self.n_inputs_} inputs")
+        noise = _alike(self.noise, dots.shape, "noise")
+        model = self._model.updated(x, u, dots, noise)
+        self._adopt(model, *(np.concatenate(pair) for pair in zip(self._data, (x, u, dots, noise))))
+        return self
 
     def fitted(self) -> _ocorl.Model:
-        """The fitted compiled model."""
+        """Return the fitted compiled model."""
         model: _ocorl.Model | None = getattr(self, "_model", None)
         if model is None:
-            raise MistakeError("the model is not fitted yet", hint="model.fit(X, X_dot, U=U)")
+            raise NotFittedError("the model is not fitted yet", hint="model.fit(X, X_dot, U=U)")
         return model
 
     def _points(self, Z: Any, U: Any) -> Array:
@@ -273,7 +398,28 @@ class GpDynamics:
         return np.ascontiguousarray(z)
 
     def predict(self, Z: Any, U: Any = None, *, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Predicts dx/dt at the rows of Z = (x, u), or of X and U; optionally with standard deviations or covariances (outputs, n, n)."""
+        """Predict dx/dt.
+
+        Parameters
+        ----------
+        Z : array_like, shape (n, states + inputs)
+            Points (x, u); or states alone, if ``U`` is given.
+        U : array_like, shape (n, inputs), optional
+            Inputs.
+        return_std : bool, default False
+            Whether to return standard deviations too.
+        return_cov : bool, default False
+            Whether to return covariances too.
+
+        Returns
+        -------
+        mean : ndarray, shape (n, outputs)
+            Posterior mean.
+        std : ndarray, shape (n, outputs)
+            Posterior standard deviation, with ``return_std``.
+        cov : ndarray, shape (outputs, n, n)
+            Posterior covariance, with ``return_cov``.
+        """
         model = self.fitted()
         if return_std and return_cov:
             raise MistakeError("'return_std' and 'return_cov' contradict each other", hint="the variances are on the diagonals")
@@ -286,15 +432,71 @@ class GpDynamics:
         return (mean, std) if return_std else mean
 
     def jacobian(self, Z: Any, U: Any = None) -> Array:
-        """Returns the Jacobian of the mean at the rows of Z: (n, outputs, coordinates)."""
+        """Return the Jacobian of the mean.
+
+        Parameters
+        ----------
+        Z, U : array_like
+            Points, as in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray, shape (n, outputs, states + inputs)
+            The Jacobian at each point.
+        """
         return self.fitted().jacobian(self._points(Z, U))[1]
 
     def draw(self, seed: int = 0) -> _ocorl.Draw:
-        """Draws a function from the posterior. It is consistent between calls; call it with rows (x, u)."""
+        """Draw a function from the posterior.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Seed of the draw.
+
+        Returns
+        -------
+        Draw
+            Function of rows (x, u); it is consistent between calls.
+        """
         return self.fitted().draw(seed)
 
+    def plot(self, output: int = 0, coordinate: int = 0, *, at: Any = None, ax: Any = None) -> Any:
+        """Draw a slice of the model: mean and a band of two standard deviations over one coordinate, with the data.
+
+        Parameters
+        ----------
+        output : int, default 0
+            Index of the derivative.
+        coordinate : int, default 0
+            Index of the coordinate of (x, u) on the horizontal axis.
+        at : array_like, shape (states + inputs,), optional
+            Point through which the slice goes; by default the mean of the data.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw into.
+
+        Returns
+        -------
+        Figure or Axes
+            The figure; the axes, if they are given.
+        """
+        from ._draw import model
+
+        return model(self, output, coordinate, at, ax)
+
     def score(self, X: Any, X_dot: Any, U: Any = None) -> float:
-        """Returns R² of the mean, averaged over the outputs."""
+        """Return R² of the mean, averaged over the outputs.
+
+        Parameters
+        ----------
+        X, X_dot, U : array_like
+            Test data, as in :meth:`fit`.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         truth = _matrix(X_dot, "X_dot")
         mean = self.predict(_matrix(X, "X"), None if U is None else _matrix(U, "U"))
         if truth.shape != mean.shape:
@@ -304,7 +506,7 @@ class GpDynamics:
         return float(np.mean(1.0 - left / np.where(spread > 0, spread, 1.0)))
 
     def task(self, cost: Quadratic | str | None, x0: Any, horizon: float | None, limits: Any) -> System:
-        """Builds a task for the planner, with states x0, x1, ... and inputs u0, u1, ..."""
+        """Build a task for the planner, with states x0, x1, ... and inputs u0, u1, ..."""
         self.fitted()
         for what, value in (("cost", cost), ("x0", x0), ("horizon", horizon)):
             if value is None:
@@ -327,27 +529,51 @@ class GpDynamics:
         return System.parse(describe(**description) + "\n[equations]\n" + zeros, "model")
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _restored, (PICKLE_FORM, type(self), self.get_params(), getattr(self, "_data", None))
+        compiled: _ocorl.Model | None = getattr(self, "_model", None)
+        state = None if compiled is None else compiled.state
+        return _restored, (PICKLE_FORM, type(self), self.get_params(), getattr(self, "_data", None), state)
 
 
-def _restored(form: int, kind: type[GpDynamics], parameters: dict[str, Any], data: Any) -> GpDynamics:
-    """Restores a pickled model by fitting it again, which gives the same model."""
+def _restored(form: int, kind: type[GpDynamics], parameters: dict[str, Any], data: Any, state: str | None = None) -> GpDynamics:
+    """Restore a pickled model from its data and its trained parameters; without these it is trained again."""
     if form != PICKLE_FORM:
         raise MistakeError(f"the pickled model has format {form}, this version reads {PICKLE_FORM}")
     model = kind(**parameters)
-    if data is not None:
+    if data is not None and state is None:
         model._learn(*data)
+    elif data is not None and state is not None:
+        x, u, dots, noise = data
+        model._adopt(_ocorl.Model.restored(x, u, dots, noise, list(model.angles), model._settings(), state), x, u, dots, noise)
     return model
 
 
 def choose_times(
     strategy: str, model: GpDynamics | _ocorl.Model, t: Any, z: Any, count: int, noise: Any = None
 ) -> npt.NDArray[np.intp]:
-    """Selects which of the candidates (t, z) to measure: indices, best first.
+    """Select which of the candidates (t, z) to measure.
 
-    ``z`` are the rows (x, u) that are expected at the times ``t``. ``max-determinant``, ``max-kernel-distance``, ``oracle`` and
-    ``equidistant`` are available. ``noise`` is the standard deviation of a measurement; by default the model's.
+    Parameters
+    ----------
+    strategy : {"max-determinant", "max-kernel-distance", "oracle", "equidistant"}
+        Measurement strategy.
+    model : GpDynamics
+        Fitted model.
+    t : array_like, shape (n,)
+        Candidate times.
+    z : array_like, shape (n, states + inputs)
+        Predicted points (x, u) at these times.
+    count : int
+        Number of measurements.
+    noise : float or array_like, optional
+        Standard deviation of a measurement; by default that of the model.
 
+    Returns
+    -------
+    ndarray of int
+        Indices of the selected candidates, best first.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 8).reshape(-1, 1)
     >>> model = GpDynamics().fit(X, np.sin(3 * X))

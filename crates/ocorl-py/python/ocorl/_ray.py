@@ -1,7 +1,8 @@
 """Ray as a back end of sweeps. It transports the JSON text of cells and results only.
 
-This module ensures one thread per cell (Ray's ``num_cpus=1`` does not limit threads), no usage statistics, no dashboard, loopback only if
-Ray is started here, and the same version of `ocorl` on every worker. Token authentication is left to Ray.
+This module ensures one thread per cell (Ray's ``num_cpus=1`` does not limit threads), no usage statistics, no
+dashboard, loopback only if Ray is started here, and the same version of `ocorl` on every worker. Token authentication
+is left to Ray.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ BY_HAND = "start it as you want it, by ray.init(...), before the sweep"
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Makes a Ray instance that is started within the block listen on the loopback interface only.
+    """Make a Ray instance that is started within the block listen on the loopback interface only.
 
-    Ray rejects 127.0.0.1 and listens on every interface instead, unless clusters are disabled. That is a constant in Ray, derived from
-    ``RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER`` when Ray is imported: setting the variable would be too late if Ray has been imported already,
-    and would prevent joining a cluster later. The constant itself is therefore changed.
+    Ray rejects 127.0.0.1 and listens on every interface instead, unless clusters are disabled. That is a constant in
+    Ray, derived from ``RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER`` when Ray is imported: setting the variable would be too
+    late if Ray has been imported already, and would prevent joining a cluster later. The constant itself is therefore
+    changed.
     """
     constants: Any = import_module("ray._private.ray_constants")
     before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
@@ -63,7 +65,7 @@ def stream_cell(cell: str, version: str, budget: float | None = None) -> Iterato
 
 
 def version_here() -> str:
-    """Returns the version of `ocorl` on a worker."""
+    """Return the version of `ocorl` on a worker."""
     return str(_ocorl.__version__)
 
 
@@ -112,14 +114,14 @@ class Ray:
 
     @property
     def slots(self) -> int:
-        """Returns slightly more cells than there are processors, so that no worker waits for the driver."""
+        """Return slightly more cells than there are processors, so that no worker waits for the driver."""
         if self._jobs is not None:
             return self._jobs
         processors = int(self._ray.cluster_resources().get("CPU", 1))
         return processors + max(2, processors // 8)
 
     def check(self, version: str) -> None:
-        """Checks every node that has processors."""
+        """Check every node that has processors."""
         affinity: Any = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         self._expected = version
         asked = []
@@ -137,11 +139,11 @@ class Ray:
                 raise WorkersError(f"the worker at {place} has ocorl {theirs}, the driver {version}")
 
     def submit(self, cell: str, budget: float | None) -> Any:
-        """Starts a cell."""
+        """Start a cell."""
         return self._cell.remote(cell, self._expected, budget)
 
     def wait(self, handles: Sequence[Any], timeout: float) -> list[tuple[Any, Began | Done | Lost]]:
-        """Returns which cells have started or ended, after at most `timeout` seconds."""
+        """Return which cells have started or ended, after at most `timeout` seconds."""
         ready, _ = self._ray.wait(list(handles), num_returns=1, timeout=timeout)
         return [(handle, self._report(handle)) for handle in ready]
 
@@ -163,14 +165,14 @@ class Ray:
             return Lost(f"its worker was lost: {type(error).__name__}: " + _first_line(error))
 
     def cancel(self, handle: Any) -> None:
-        """Terminates the worker of a cell."""
+        """Terminate the worker of a cell."""
         try:
             self._ray.cancel(handle, force=True)
         except Exception:  # the cluster may be gone already
             return
 
     def close(self) -> None:
-        """Shuts Ray down if it was started here."""
+        """Shut Ray down if it was started here."""
         if self._mine:
             self._ray.shutdown()
 

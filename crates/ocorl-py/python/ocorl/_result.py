@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,11 @@ import numpy.typing as npt
 from ._errors import MistakeError
 from ._figure import Figure, drawn, line, panel
 from ._frames import Table, Tabular, columns, joined
+from ._policy import Policy
+
+if TYPE_CHECKING:
+    from . import _ocorl
+    from ._model import GpDynamics
 
 Array = npt.NDArray[np.float64]
 
@@ -70,6 +75,8 @@ class Episode:
     legs: list[Leg]
     #: All scalar data of the episode.
     record: dict[str, Any]
+    #: The plan that was followed, with its gains; None in an exploratory episode.
+    plan: _ocorl.Plan | None = None
 
     @property
     def t(self) -> Array:
@@ -123,12 +130,15 @@ class Episode:
             outcome=str(record.get("outcome")),
             legs=[Leg(**leg) for leg in data["legs"]],
             record=record,
+            plan=data.get("plan"),
         )
 
 
 class Result(Tabular):
     """Result of a run: costs, episodes, tables, figures. Costs are in the units of the paper's table.
 
+    Examples
+    --------
     >>> import ocorl
     >>> result = ocorl.run("pendulum", episodes=2, quiet=True)
     >>> result
@@ -180,6 +190,74 @@ class Result(Tabular):
         """Cost of the last episode."""
         return float(self.costs[-1]) if len(self.costs) else float("nan")
 
+    # What was learned
+
+    @property
+    def model(self) -> GpDynamics:
+        """The learned model, with all data. It predicts, and ``ocorl.plan`` and ``ocorl.run(..., model=...)`` use it.
+
+        Examples
+        --------
+        >>> import ocorl
+        >>> result = ocorl.run("pendulum", episodes=2, quiet=True)
+        >>> result.model.predict([[0.0, 1.0, 0.5]]).shape
+        (1, 2)
+        """
+        model: GpDynamics | None = self._data.get("model")
+        if model is None and self.folder is not None:
+            from ._study import Study
+
+            with Study.open(self.folder, read_only=True) as study:
+                model = study.model()
+            self._data["model"] = model
+        if model is None:
+            raise MistakeError("there is no model to take out", hint="in discrete time and with an ensemble there is none")
+        return model
+
+    @property
+    def best(self) -> Episode:
+        """The completed episode of least cost that followed a plan."""
+        good = [episode for episode in self.episodes if episode.plan is not None and np.isfinite(episode.cost)]
+        completed = [episode for episode in good if episode.outcome in ("completed", "not reported")]
+        if not good:
+            raise MistakeError("no episode has followed a plan yet", hint="run at least two episodes")
+        return min(completed or good, key=lambda episode: episode.cost)
+
+    @property
+    def plan(self) -> _ocorl.Plan:
+        """The plan of the best episode, with its gains."""
+        plan = self.best.plan
+        assert plan is not None
+        return plan
+
+    @property
+    def policy(self) -> Policy:
+        """The law u = policy(t, x) of that plan: a pure function, also of many rows."""
+        return Policy(self.plan)
+
+    def controller(self, *, mpc: bool = False, budget: float | None = None) -> _ocorl.Controller:
+        """Return the controller of the plan of the best episode, for hardware and simulations.
+
+        Parameters
+        ----------
+        mpc : bool, default False
+            Whether to solve an optimal control problem at every call; only for a stored study, or an external plant.
+        budget : float, optional
+            Time limit of such a solution in seconds.
+
+        Returns
+        -------
+        Controller
+            The controller.
+        """
+        plan = self.plan
+        if mpc and not plan.study and self.folder is not None:
+            from ._study import Study
+
+            with Study.open(self.folder, read_only=True) as study:
+                plan = study.plan(self.best.number)
+        return plan.controller(mpc=mpc, budget=budget)
+
     def __repr__(self) -> str:
         return f"Result({self.system}, seed {self.seed}, {len(self.episodes)} episodes, final cost {self.final_cost:.6g})"
 
@@ -194,7 +272,18 @@ class Result(Tabular):
     # Tables
 
     def to_dict(self, table: str = "episodes") -> Table:
-        """Returns a table as a dictionary of arrays: ``episodes``, ``measurements``, ``trajectories`` or ``plans``."""
+        """Return a table as a dictionary of arrays.
+
+        Parameters
+        ----------
+        table : {"episodes", "measurements", "trajectories", "plans"}, default "episodes"
+            Name of the table.
+
+        Returns
+        -------
+        dict
+            Columns by name.
+        """
         makers = {
             "": self._episodes,
             "episodes": self._episodes,
@@ -223,7 +312,7 @@ class Result(Tabular):
         }
 
     def _legs(self, rows: Any) -> Table:
-        """Joins the tables of all rollouts: ``rows`` returns the columns of one."""
+        """Join the tables of all rollouts: ``rows`` returns the columns of one."""
         parts: list[Table] = []
         for episode in self.episodes:
             for start, leg in enumerate(episode.legs):
@@ -264,9 +353,24 @@ class Result(Tabular):
 
     # Figures
 
-    def plot(self, what: str = "cost", episode: int = -1) -> Figure:
-        """Draws a figure: ``cost`` by episode, ``phase`` (some episodes in the plane of two states), ``states`` (of one episode
-        over time) or ``measurements`` (measurement times of each episode)."""
+    def plot(self, what: str = "cost", episode: int = -1, *, ax: Any = None) -> Any:
+        """Draw a figure.
+
+        Parameters
+        ----------
+        what : {"cost", "phase", "states", "measurements"}, default "cost"
+            Cost by episode; some episodes in the plane of two states; states and inputs of one episode over time;
+            measurement times of each episode.
+        episode : int, default -1
+            Episode of the figure ``"states"``.
+        ax : matplotlib.axes.Axes or sequence of Axes, optional
+            Axes to draw the panels of the figure into.
+
+        Returns
+        -------
+        Figure or Axes
+            The figure; the axes, if they are given.
+        """
         makers = {
             "cost": lambda: self._plot_cost(),
             "phase": lambda: self._plot_phase(),
@@ -275,7 +379,8 @@ class Result(Tabular):
         }
         if what not in makers:
             raise MistakeError(f"no plot '{what}'", hint=f"there are: {', '.join(self.PLOTS)}")
-        return makers[what]()
+        figure = makers[what]()
+        return figure if ax is None else figure.into(ax)
 
     def _episode(self, number: int) -> Episode:
         try:
@@ -302,7 +407,13 @@ class Result(Tabular):
             "held": self.held,
             "paper": self.paper[0] if self.paper else None,
         }
-        return drawn({"title": self._title("cost by episode"), "costs": costs})
+        # The panel is for matplotlib; the standard form of this figure is drawn from the costs.
+        numbers = [float(episode.number) for episode in self.episodes]
+        marks = [line(numbers, self.costs, label="cost")]
+        if self.optimum is not None:
+            marks.append(line(numbers, [self.optimum] * len(numbers), series=1, label="optimum", dashed=True))
+        shown = panel("", ("episode", ""), ("cost", ""), marks)
+        return drawn({"title": self._title("cost by episode"), "costs": costs, "panels": [shown]})
 
     def _plane(self, t: Array, x: Array) -> tuple[Array, Array]:
         return (x[:, 0], x[:, 1]) if len(self.states) > 1 else (t, x[:, 0])
@@ -371,7 +482,18 @@ class Result(Tabular):
         )
 
     def report(self, path: str | None = None) -> str:
-        """Writes the report of the stored study; returns its path."""
+        """Write the report of the stored study.
+
+        Parameters
+        ----------
+        path : str, optional
+            File of the report; by default ``report/index.html`` in the study's folder.
+
+        Returns
+        -------
+        str
+            Path of the report.
+        """
         if self.folder is None:
             raise MistakeError("the run was not stored", hint="store it: ocorl.run(..., out='runs/mine')")
         from . import _ocorl
@@ -380,7 +502,7 @@ class Result(Tabular):
 
 
 def _restored(form: int, data: dict[str, Any]) -> Result:
-    """Restores a pickled result."""
+    """Restore a pickled result."""
     if form != PICKLE_FORM:
         raise MistakeError(f"the pickled result has format {form}, this version reads {PICKLE_FORM}")
     return Result(data)
@@ -391,13 +513,18 @@ class Optimal:
     """Optimal control of a system with known equations; costs are in the units of the paper's table."""
 
     system: str
-    #: Continuous-time optimum, in open loop.
+    #: Cost of the best plan, in open loop: the optimum if ``confirmed``, otherwise the best known.
     cost: float
-    #: Cost of the optimal plan followed by model-predictive control.
+    #: Cost of the best plan followed by model-predictive control.
     tracked: float
-    #: Cost of the optimal zero-order hold with ``holds`` intervals.
+    #: Cost of the best zero-order hold with ``holds`` intervals.
     held: float
     holds: int
+    #: Whether another program confirmed the optimum.
+    confirmed: bool
+    #: Number of local searches, and of the distinct local optima that they found.
+    searches: int
+    basins: int
     #: The optimal trajectory.
     t: Array
     x: Array

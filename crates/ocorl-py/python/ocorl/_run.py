@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from . import _ocorl
 from ._errors import MistakeError
-from ._plant import Plant, runner
+from ._plant import OwnParts, Plant, Strategy, Tracker, runner
 from ._result import Optimal, Result
-from ._study import Study, chosen, heeded
+from ._settings import Settings
+from ._study import Study, chosen
 from ._system import Equations, Quadratic, System, as_system
 
 if TYPE_CHECKING:
@@ -24,25 +28,131 @@ if TYPE_CHECKING:
 
 Callback = Callable[[dict[str, Any]], object]
 
+_log = logging.getLogger("ocorl")
+
+#: What a callback returns to end a run.
+STOP = object()
+
+
+#: How a run reports its progress.
+Progress = Literal["table", "log", "bar"]
+
+
+@dataclass(frozen=True)
+class Until:
+    """When to end a run before its last episode.
+
+    Examples
+    --------
+    >>> import ocorl
+    >>> result = ocorl.run("pendulum", episodes=10, until=Until(cost=21.0), quiet=True)
+    >>> len(result.episodes) < 10, result.final_cost <= 21.0
+    (True, True)
+    """
+
+    #: End after an episode of this cost or less.
+    cost: float | None = None
+    #: End after this number of episodes without a better one.
+    patience: int | None = None
+    #: Relative improvement that counts as better.
+    tolerance: float = 1e-3
+
+    def judge(self) -> Callable[[Mapping[str, Any]], bool]:
+        """Return a function that is called with the record of each episode, and returns whether to end."""
+        best, since = float("inf"), 0
+
+        def over(record: Mapping[str, Any]) -> bool:
+            nonlocal best, since
+            cost = record.get("cost")
+            cost = float("inf") if cost is None or not np.isfinite(cost) else float(cost)
+            better = cost < best - self.tolerance * abs(best) if np.isfinite(best) else np.isfinite(cost)
+            best, since = (cost, 0) if better else (best, since + 1)
+            reached = self.cost is not None and cost <= self.cost
+            return reached or (self.patience is not None and since >= self.patience)
+
+        return over
+
+
+def _judge(until: Until | float | Callable[[Mapping[str, Any]], object] | None) -> Callable[[Mapping[str, Any]], object]:
+    if until is None:
+        return lambda record: False
+    if isinstance(until, Until):
+        return until.judge()
+    if callable(until):
+        return until
+    if isinstance(until, (int, float)):
+        return Until(cost=float(until)).judge()
+    raise MistakeError(f"'until' cannot be a {type(until).__name__}", hint="a cost, ocorl.Until(patience=3), or a function of an episode's record")
+
 
 class _Listener:
-    """Receives the messages of a run: prints the table and warnings, passes events to a callback."""
+    """Receives the messages of a run: shows progress and warnings, passes events to a callback, decides when to end."""
 
-    def __init__(self, quiet: bool, callback: Callback | None) -> None:
-        self.quiet, self.callback = quiet, callback
+    def __init__(self, quiet: bool, progress: Progress, callback: Callback | None, until: Any, episodes: int | None) -> None:
+        if progress not in ("table", "log", "bar"):
+            raise MistakeError(f"no progress '{progress}'", hint="there are: table, log, bar; or quiet=True")
+        self.quiet, self.progress, self.callback, self.over = quiet, progress, callback, _judge(until)
         self.warned: set[str] = set()
+        self.bar: Any = None
+        if progress == "bar" and not quiet:
+            try:
+                self.bar = import_module("tqdm.auto").tqdm(total=episodes, unit="episode")
+            except ImportError:
+                raise MistakeError("progress='bar' needs tqdm", hint="pip install tqdm") from None
 
-    def __call__(self, kind: str, contents: Any) -> None:
+    def __call__(self, kind: str, contents: Any) -> bool:
+        """Take a message; return whether the run is to end."""
         if kind == "event":
-            if self.callback is not None:
-                self.callback(contents)
-        elif self.quiet:
-            return
-        elif kind == "text":
-            print(contents, end="", flush=True)
+            answer = self.callback(contents) if self.callback is not None else None
+            if contents.get("event") != "episode":
+                return False
+            record = contents["record"]
+            self._show(record)
+            return answer is STOP or bool(self.over(record))
+        if self.quiet:
+            return False
+        if kind == "text":
+            if self.progress == "table":
+                print(contents, end="", flush=True)
         elif contents not in self.warned:
             self.warned.add(contents)
-            print(f"warning: {contents}", file=sys.stderr, flush=True)
+            if self.progress == "log":
+                _log.warning("%s", contents)
+            else:
+                print(f"warning: {contents}", file=sys.stderr, flush=True)
+        return False
+
+    def _show(self, record: Mapping[str, Any]) -> None:
+        if self.quiet:
+            return
+        cost = record.get("cost")
+        shown = "-" if cost is None else f"{cost:.4g}"
+        if self.progress == "log":
+            _log.info("episode %s: cost %s, %s", record["episode"], shown, record.get("outcome"))
+        elif self.bar is not None:
+            self.bar.update(1)
+            self.bar.set_postfix(cost=shown)
+
+    def close(self) -> None:
+        """Close the progress bar."""
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _known(model: GpDynamics | Result | Study | None) -> tuple[Any, Any, Any, Any] | None:
+    """Return the data of a model: x, u, x_dot and noise."""
+    from ._model import GpDynamics
+
+    if model is None:
+        return None
+    if isinstance(model, Result):
+        model = model.model
+    elif isinstance(model, Study):
+        model = model.model()
+    if not isinstance(model, GpDynamics):
+        raise MistakeError(f"'model' cannot be a {type(model).__name__}", hint="result.model, study.model(), or a fitted ocorl.GpDynamics")
+    model.fitted()
+    return model._data
 
 
 def run(
@@ -51,28 +161,85 @@ def run(
     seed: int = 0,
     episodes: int | None = None,
     measurements: int | None = None,
-    strategy: str | None = None,
+    strategy: str | Strategy | None = None,
+    tracker: Tracker | None = None,
     explore: str | None = None,
     settings: str = "default",
-    set: Mapping[str, object] | None = None,
+    set: Mapping[str, object] | Settings | None = None,
     out: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     quiet: bool = False,
+    progress: Progress = "table",
     callback: Callback | None = None,
+    until: Until | float | Callable[[Mapping[str, Any]], object] | None = None,
     plant: Plant | Equations | None = None,
+    model: GpDynamics | Result | Study | None = None,
 ) -> Result:
-    """Learns to control a system from few measurements, and prints the same table as ``ocorl run``.
+    """Learn to control a system from few measurements.
 
-    ``system`` is a name, a file, or a :class:`ocorl.System`. ``settings`` are ``default``, ``reference`` or a file; ``set`` changes
-    single ones, as in ``{"plan.intervals": 100, "model.kernel": "rbf + linear"}``. ``explore`` is ``optimistic``, ``mean``, ``thompson``,
-    ``bonus``, ``explore``, ``weight-space`` (linear kernels only), ``epsilon-greedy`` or ``boltzmann``.
+    The function prints the same table as ``ocorl run``. Ctrl-C returns at once. The learner sees measurements only.
 
-    With ``out`` the run is stored as a study in that folder and resumed from there after an interruption; it is the same study that
-    ``ocorl run --out`` makes. ``callback`` receives every event as a dictionary. Ctrl-C returns at once.
+    Parameters
+    ----------
+    system : str, path or System
+        Name of a built-in system, file of a system, or :class:`ocorl.System`.
+    seed : int, default 0
+        Root seed of all random streams. The same seed gives the same run, bit for bit.
+    settings : str, default "default"
+        ``"default"``, ``"reference"`` (the authors' settings), or a TOML file.
+    set : mapping or Settings, optional
+        Single settings: :class:`ocorl.Settings`, or by path, for example ``{"plan.intervals": 100, "model.kernel": "rbf + linear"}``.
+    strategy : str or callable, optional
+        Measurement strategy, one of :func:`ocorl.strategies`; or a function (model, t, z, count) of your own that returns
+        the indices of the candidates to measure. That needs a plant, such as :class:`ocorl.Simulated`.
+    tracker : callable, optional
+        Function (plan, model) of your own that returns the controller u(t, x) of the next episode. It needs a plant.
+    explore : str, optional
+        ``"optimistic"``, ``"mean"``, ``"thompson"``, ``"bonus"``, ``"explore"``, ``"weight-space"`` (linear kernels
+        only), ``"epsilon-greedy"`` or ``"boltzmann"``.
+    episodes : int, optional
+        Total number of episodes, including the exploratory episode 0.
+    measurements : int, optional
+        Number of measurements per episode.
+    out : path, optional
+        Folder of a study that stores the run. If it exists, the run is resumed. It is the study that ``ocorl run
+        --out`` makes.
+    threads : int, optional
+        Number of threads of a simulation; by default all processors. The result does not depend on it.
+    quiet : bool, default False
+        Whether to print nothing, warnings included.
+    progress : {"table", "log", "bar"}, default "table"
+        How to report progress: the printed table, the logger ``ocorl``, or a bar of tqdm.
+    callback : callable, optional
+        Receives every event as a dictionary. If it returns :data:`ocorl.STOP` for an episode, the run ends.
+    until : float, Until or callable, optional
+        When to end before the last episode: at this cost, by :class:`ocorl.Until`, or when a function of the record of an
+        episode returns a true value.
+    plant : Plant or callable, optional
+        Source of the measurements in place of the system's own equations: a function f(x, u), which is integrated, or
+        an object with ``run(controller, measure_at)``.
+    model : GpDynamics, Result or Study, optional
+        What was learned about the same plant before, perhaps for another task. Its measurements are known from the
+        beginning, so that the first episode is planned.
 
-    ``plant`` replaces the system's own equations as the source of measurements: a function f(x, u), which is integrated, or an object with
-    ``run(controller, measure_at)`` (see :class:`ocorl.Plant`). The learner sees measurements only.
+    Returns
+    -------
+    Result
+        Costs, episodes, tables, figures, and what was learned: ``model``, ``plan``, ``policy``, ``controller()``.
 
+    Raises
+    ------
+    MistakeError
+        An argument is invalid.
+    BusyError
+        Another process uses the study in ``out``.
+
+    See Also
+    --------
+    Study : The same loop, with each step called by you.
+
+    Examples
+    --------
     >>> import ocorl
     >>> result = ocorl.run("pendulum", episodes=2, measurements=5)
     pendulum: 2 states, 1 input, horizon 10 s, 2 episodes x 5 measurements, strategy max-determinant, explore optimistic, seed 0
@@ -83,33 +250,55 @@ def run(
     [5, 5]
     """
     described = as_system(system)
-    changes = chosen(set, strategy, explore, episodes, measurements)
-    listener = _Listener(quiet, callback)
+    own_strategy = strategy if callable(strategy) else None
+    changes = chosen(set, None if callable(strategy) else strategy, explore, episodes, measurements)
+    known = _known(model)
+    listener = _Listener(quiet, progress, callback, until, episodes)
     folder = None if out is None else os.fspath(out)
-    if isinstance(plant, Plant):
-        if threads is not None:
-            raise MistakeError("'threads' is for simulations", hint="leave it out")
-        return _with_plant(described, plant, seed, settings, changes, folder, listener)
-    if plant is not None:
-        if not callable(plant):
-            raise MistakeError(
-                f"'plant' cannot be a {type(plant).__name__}", hint="a function f(x, u), or an object with run(controller, measure_at)"
-            )
-        described = described.with_plant(plant)
     try:
+        if isinstance(plant, Plant) and not isinstance(plant, type):
+            if threads is not None:
+                raise MistakeError("'threads' is for simulations", hint="leave it out")
+            parts = OwnParts(own_strategy, tracker)
+            return _with_plant(described, plant, seed, settings, changes, folder, listener, known, parts)
+        if own_strategy is not None or tracker is not None:
+            what = "strategy" if own_strategy is not None else "tracker"
+            raise MistakeError(f"a '{what}' of your own needs a plant", hint="run(system, plant=ocorl.Simulated(system), ...)")
+        if plant is not None:
+            if isinstance(plant, type) or not callable(plant):
+                kind = f"the class {plant.__name__}" if isinstance(plant, type) else f"a {type(plant).__name__}"
+                raise MistakeError(f"'plant' cannot be {kind}", hint="a function f(x, u), or an object with run(controller, measure_at)")
+            described = described.with_plant(plant)
+        if known is not None and folder is not None:
+            raise MistakeError("a stored simulation cannot begin with a model", hint="leave out=, or use a plant: run(..., plant=...)")
         answer = _ocorl.run(
-            described, seed=seed, settings=settings, set=changes, out=folder, threads=threads, hear=listener
+            described, seed=seed, settings=settings, set=changes, out=folder, threads=threads, hear=listener, data=known
         )
     except Exception as error:
         ours = type(error).__module__.startswith("ocorl")
-        if not ours and folder is not None and hasattr(error, "add_note"):
+        if not ours and folder is not None and plant is None and hasattr(error, "add_note"):
             error.add_note(f"'{folder}' continues with the pending episode")
         raise
-    return Result(answer)
+    finally:
+        listener.close()
+    return Result(_with_model(answer))
+
+
+def _with_model(answer: dict[str, Any]) -> dict[str, Any]:
+    """Replace the description of the learned model by the model."""
+    from ._model import GpDynamics
+
+    learned = answer.pop("learned", None)
+    answer["model"] = None if learned is None else GpDynamics.learned(learned)
+    return answer
+
+
+#: Outcomes of a run that did not end early.
+FINE = (None, "completed", "not reported")
 
 
 def _passing() -> tempfile.TemporaryDirectory[str]:
-    """A folder for a study that is not kept. An abandoned computation may still use it when it is removed."""
+    """Return a folder for a study that is not kept. An abandoned computation may still use it when it is removed."""
     return tempfile.TemporaryDirectory(prefix="ocorl-", ignore_cleanup_errors=True)
 
 
@@ -121,6 +310,8 @@ def _with_plant(
     changes: dict[str, object],
     out: str | None,
     listener: _Listener,
+    known: tuple[Any, Any, Any, Any] | None,
+    parts: OwnParts,
 ) -> Result:
     """Learns on an external plant: the episode loop over a study, with the plant called on this thread."""
     begin = time.monotonic()
@@ -129,6 +320,9 @@ def _with_plant(
         study = stack.enter_context(
             Study.open_or_create(folder, system, seed=seed, settings=settings, set=changes)
         )
+        if known is not None and not study.episodes:
+            x, u, x_dot, _ = known
+            study.import_(t=np.arange(len(x), dtype=float), x=x, u=u, x_dot=x_dot)
         created = study.created
         how = created["settings"]
         horizon = f"{system.horizon:g} {system.time_unit}".rstrip()
@@ -142,11 +336,23 @@ def _with_plant(
         scale = system.table_scale
         for over in study.episodes:
             listener("text", _row(_scaled(over, scale)))
-        execute = runner(plant, out, how["measured"] == "derivatives")
+        execute = runner(plant, out, how["measured"] == "derivatives", lambda text: listener("warning", text), parts)
+        own = parts.strategy is not None or parts.tracker is not None
+        failure: tuple[Any, ...] | None = None
         while (done := study.run_episode(execute, listener)) is not None:
-            over = _scaled(heeded(done), scale)
-            listener("event", {"event": "episode", "record": over})
+            over = _scaled(done, scale)
+            if done["warning"] is not None:
+                listener("warning", f"episode {done['episode']}: {done['warning']}")
             listener("text", _row(over))
+            before, failure = failure, None if done["outcome"] in FINE else (done["outcome"], done["measured"])
+            if failure is not None and failure == before:
+                text = f"episodes {done['episode'] - 1} and {done['episode']} both ended early: {done['outcome']}"
+                listener("warning", f"{text}; is the goal reachable within the limits, or the excitation of episode 0 too strong?")
+            if listener("event", {"event": "episode", "record": over}):
+                break
+            if own:
+                # Not inside the episode, during which the study is busy.
+                parts.model = study.model()
         result = _kept(system, study, seed, out, time.monotonic() - begin)
     listener("text", f"done in {result.seconds:.1f} s    final cost {result.final_cost:.4f}\n")
     return result
@@ -157,7 +363,7 @@ def _count(names: Sequence[str], what: str) -> str:
 
 
 def _scaled(episode: Mapping[str, Any], scale: float) -> dict[str, Any]:
-    """Converts the costs of an episode of a study to the units of the paper's table."""
+    """Convert the costs of an episode of a study to the units of the paper's table."""
     costs = {key: None if episode[key] is None else scale * episode[key] for key in ("cost", "planned_cost")}
     return {**episode, **costs}
 
@@ -172,7 +378,7 @@ def _row(episode: Mapping[str, Any]) -> str:
 
 
 def _kept(system: System, study: Study, seed: int, out: str | None, seconds: float) -> Result:
-    """Converts a finished study to a result."""
+    """Convert a finished study to a result."""
     told = study.measurements()
     numbers, starts = np.asarray(told["episode"]), np.asarray(told["start"])
     scale = system.table_scale
@@ -214,9 +420,15 @@ def _kept(system: System, study: Study, seed: int, out: str | None, seconds: flo
             "measurements": int((numbers <= over["episode"]).sum()),
             "outcome": over["outcome"],
         }
-        episodes.append({"record": record, "legs": legs})
-    return Result(
+        followed = plan if over["planned_cost"] is not None else None
+        episodes.append({"record": record, "legs": legs, "plan": followed})
+    try:
+        learned = study.learned()
+    except MistakeError:
+        learned = None
+    data: dict[str, Any] = (
         {
+            "learned": learned,
             "system": system.name,
             "title": system.title,
             "seed": seed,
@@ -235,6 +447,7 @@ def _kept(system: System, study: Study, seed: int, out: str | None, seconds: flo
             "episodes": episodes,
         }
     )
+    return Result(_with_model(data))
 
 
 def optimal(
@@ -244,19 +457,57 @@ def optimal(
     holds: int | None = None,
     seed: int = 0,
     stages: int = 1,
+    effort: int = 1,
     threads: int | None = None,
 ) -> Optimal:
-    """Returns the optimal control of a system with known equations: a lower bound on the cost of learning.
+    """Compute the optimal control of a system with known equations.
 
-    Costs are in the units of the paper's table. A Python function is called about a hundred thousand times and differentiated numerically,
-    which takes a minute or two; the same equations as text take a second. ``stages`` is as in :func:`plan`.
+    For the paper's problems the cost is the optimum, confirmed by another program. For any other problem it is the best
+    of a portfolio of searches. Costs are in the units of the paper's table.
 
+    Parameters
+    ----------
+    system : str, path or System
+        System with equations.
+    intervals : int, default 400
+        Number of intervals of the planning grid. Except for the paper's problems it is doubled until the cost is stable.
+    holds : int, optional
+        Number of intervals of the zero-order hold; by default the paper's M − 1 for a benchmark system, 9 for others.
+    seed : int, default 0
+        Seed of the random initial guesses.
+    stages : int, default 1
+        See :func:`plan`.
+    effort : int, default 1
+        How often the portfolio of searches is repeated, with other random initial guesses.
+    threads : int, optional
+        Number of threads; by default all processors.
+
+    Returns
+    -------
+    Optimal
+        Optimal cost and trajectory, and the cost of the optimal zero-order hold.
+
+    Notes
+    -----
+    A Python function is called about a hundred thousand times and differentiated numerically, which takes a minute or
+    two. The same equations as text take a second.
+
+    Examples
+    --------
     >>> import ocorl
     >>> best = ocorl.optimal("pendulum")
     >>> round(best.cost, 2), best.x.shape
     (20.16, (1001, 2))
     """
-    answer = _ocorl.optimal(as_system(system), intervals=intervals, holds=holds, seed=seed, stages=stages, threads=threads)
+    answer = _ocorl.optimal(
+        as_system(system),
+        intervals=intervals,
+        holds=holds,
+        seed=seed,
+        stages=stages,
+        effort=effort,
+        threads=threads,
+    )
     return Optimal(**answer)
 
 
@@ -274,14 +525,56 @@ def plan(
     max_iterations: int = 200,
     seed: int = 0,
     task: str | os.PathLike[str] | _ocorl.System | None = None,
+    period: float | None = None,
 ) -> _ocorl.Plan:
-    """Plans a trajectory of minimum cost on a system's equations, or on a fitted model.
+    """Plan a trajectory of minimum cost on a system's equations, or on a fitted model.
 
-    For a model, ``cost``, ``x0`` and ``horizon`` define the task (states are called x0, x1, ..., inputs u0, u1, ...), and ``limits``
-    are (low, high) of each input; or ``task`` is a system that provides the task. ``explore`` is ``mean``, ``optimistic`` or ``thompson``.
-    Costs are in units of the task; those of :func:`run` and :func:`optimal` are ``system.table_scale`` times as large. ``stages`` is the
-    number of stages in which the horizon of the first searches grows: try 5 if a plan over a long horizon is poor.
+    Costs are in units of the task. Those of :func:`run` and :func:`optimal` are ``system.table_scale`` times as
+    large.
 
+    Parameters
+    ----------
+    system : str, path, System or GpDynamics
+        System with equations, or a fitted model.
+    cost : Quadratic or str, optional
+        Cost of the task, for a model.
+    x0 : array_like, optional
+        Initial state; needed for a model without ``task``.
+    horizon : float, optional
+        Horizon; needed for a model without ``task``.
+    limits : array_like, optional
+        (low, high) of each input, for a model.
+    explore : {"mean", "optimistic", "thompson"}, default "mean"
+        Dynamics to plan on, for a model.
+    intervals : int, default 200
+        Number of intervals of the planning grid.
+    random_starts : int, default 3
+        Number of random initial guesses.
+    stages : int, default 1
+        Number of stages in which the horizon of the first searches grows. Try 5 if a plan over a long horizon is
+        poor.
+    max_iterations : int, default 200
+        Maximum number of iterations of a search.
+    seed : int, default 0
+        Seed of the random initial guesses.
+    task : str, path or System, optional
+        System that provides the task for a model. Without it, states are called x0, x1, ... and inputs u0, u1, ...
+    period : float, optional
+        Time for which the plant holds an input; 0 if it can change at any time. By default that of the system. The nodes
+        of the plan are multiples of it.
+
+    Returns
+    -------
+    Plan
+        The planned trajectory, with feedback gains.
+
+    Raises
+    ------
+    MistakeError
+        An argument is missing, or does not apply to a system or a model.
+
+    Examples
+    --------
     >>> import ocorl
     >>> best = ocorl.plan("pendulum", intervals=100)
     >>> round(best.planned_cost, 1), best.outcome
@@ -312,11 +605,12 @@ def plan(
         stages=stages,
         max_iterations=max_iterations,
         seed=seed,
+        period=period,
     )
 
 
 def _refuse(whose: str, **given: Any) -> None:
-    """Raises an error for arguments that would be ignored."""
+    """Raise an error for arguments that would be ignored."""
     for name, value in given.items():
         if value is not None:
             raise MistakeError(
@@ -325,5 +619,18 @@ def _refuse(whose: str, **given: Any) -> None:
 
 
 def report(folder: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> str:
-    """Writes the report of the study in a folder; returns its path."""
+    """Write the report of the study in a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the study.
+    path : path, optional
+        File of the report; by default ``report/index.html`` in the folder.
+
+    Returns
+    -------
+    str
+        Path of the report.
+    """
     return _ocorl.report(os.fspath(folder), None if path is None else os.fspath(path))

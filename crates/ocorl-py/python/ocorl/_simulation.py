@@ -12,6 +12,8 @@ import numpy.typing as npt
 class Simulation:
     """A simulated run; rows are times.
 
+    Examples
+    --------
     >>> import ocorl
     >>> run = ocorl.System("pendulum").simulate(lambda t, x: [0.0], horizon=1.0, dt=0.5)
     >>> run.t, run.x.shape, run.u.shape, run.outcome
@@ -30,6 +32,8 @@ class Simulation:
     cost: float
     #: ``completed``, or a description of what happened.
     outcome: str
+    #: Whether the error was controlled; False for a discontinuous or extremely stiff system or controller.
+    accurate: bool
 
     def __repr__(self) -> str:
         return f"Simulation({len(self.t)} moments, cost {self.cost:.6g}, {self.outcome})"

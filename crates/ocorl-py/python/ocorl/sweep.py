@@ -1,7 +1,9 @@
 """Sweeps: many runs, on threads of this machine or on a Ray cluster, with identical results.
 
-A grid (a TOML file) is a list of cells; a cell is a system, settings and a seed. Cells are transported as JSON text and run with one thread
-each. Only the driver stores results, in one database, as they arrive. An interrupted sweep is resumed by calling it again.
+A grid (a TOML file) is a list of cells; a cell is a system, settings and a seed. Cells are transported as JSON text
+and run with one thread each. Only the driver stores results, in one database, as they arrive. To resume an
+interrupted sweep, call it again.
+
 
 >>> import tempfile
 >>> grid = {"systems": ["glucose-in-blood"], "seeds": 2, "set": {"episodes": 1}}
@@ -33,13 +35,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from . import _ocorl
 from ._errors import BusyError, DamagedError, DiskError, MistakeError, OcorlError, WorkersError
+from ._map import Call, calls
 from ._system import _toml
 
-__all__ = ["Backend", "Began", "Done", "Lost", "SweepResult", "WorkersError", "drive", "main", "sweep"]
+__all__ = ["Backend", "Began", "Call", "Done", "Lost", "SweepResult", "WorkersError", "drive", "main", "sweep"]
 
 #: Grace period beyond the budget: a fraction of the budget plus a number of seconds.
 _GRACE = (1.5, 60.0)
@@ -79,25 +82,25 @@ class Backend(Protocol):
 
     @property
     def slots(self) -> int:
-        """Returns how many cells may be in progress; called repeatedly, because workers come and go."""
+        """Return how many cells may be in progress; called repeatedly, because workers come and go."""
 
     def check(self, version: str) -> None:
-        """Raises :class:`WorkersError` unless every worker has this version of `ocorl`. Called once, before any work."""
+        """Raise :class:`WorkersError` unless every worker has this version of `ocorl`. Called once, before any work."""
 
     def submit(self, cell: str, budget: float | None) -> Any:
-        """Starts a cell with a budget of `budget` seconds, and returns a hashable handle."""
+        """Start a cell with a budget of `budget` seconds, and return a hashable handle."""
 
     def wait(self, handles: Sequence[Any], timeout: float) -> Sequence[tuple[Any, Began | Done | Lost]]:
-        """Returns the reports received within `timeout` seconds: pairs of a handle and a report.
+        """Return the reports received within `timeout` seconds: pairs of a handle and a report.
 
         A cell whose start is not reported never exceeds its budget, however long it waits for a worker.
         """
 
     def cancel(self, handle: Any) -> None:
-        """Abandons a cell; no report of it will follow."""
+        """Abandon a cell; no report of it will follow."""
 
     def close(self) -> None:
-        """Releases the resources of the back end."""
+        """Release the resources of the back end."""
 
 
 def drive(
@@ -109,10 +112,10 @@ def drive(
     budget: float | None = None,
     progress: Callable[[int, str], None] = lambda index, text: None,
 ) -> None:
-    """Runs every cell and passes each result to `keep` once, in the order in which the cells end.
+    """Run every cell and pass each result to `keep` once, in the order in which the cells end.
 
-    A cell whose worker is lost is retried at most `retries` times; then it has failed, with the reason in its result. A cell that exceeds
-    its budget stops by itself; one that does not is abandoned.
+    A cell whose worker is lost is retried at most `retries` times. Then it has failed, with the reason in its result.
+    A cell that exceeds its budget stops by itself; one that does not is abandoned.
     """
     waiting = deque(range(len(cells)))
     tries = [0] * len(cells)
@@ -156,7 +159,7 @@ def drive(
 
 
 def failed(cell: str, reason: str) -> str:
-    """Returns the result of a failed cell as JSON."""
+    """Return the result of a failed cell as JSON."""
     version, why = json.dumps(_ocorl.__version__), json.dumps(reason, ensure_ascii=False)
     return f'{{"cell":{cell},"version":{version},"failure":{why},"known":null,"episodes":[]}}'
 
@@ -174,11 +177,11 @@ class SweepResult:
 
     @property
     def failed(self) -> list[dict[str, Any]]:
-        """Returns the cells without a result."""
+        """Return the cells without a result."""
         return [cell for cell in self.cells if cell["failure"] is not None]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns one row per cell: changed settings, final cost, and the reason of a failure."""
+        """Return one row per cell: changed settings, final cost, and the reason of a failure."""
         rows = []
         for result in self.cells:
             cell, ended = result["cell"], result["failure"] is None and result["episodes"]
@@ -190,11 +193,11 @@ class SweepResult:
         return rows
 
     def to_pandas(self) -> Any:
-        """Returns `rows` as a pandas data frame."""
+        """Return `rows` as a pandas data frame."""
         return import_module("pandas").DataFrame(self.rows())
 
     def table(self) -> str:
-        """Returns mean and standard deviation of the final costs over the seeds, one line per combination."""
+        """Return mean and standard deviation of the final costs over the seeds, one line per combination."""
         groups: dict[str, list[dict[str, Any]]] = {}
         for result in self.cells:
             cell = result["cell"]
@@ -218,8 +221,19 @@ class SweepResult:
         return f"<sweep of {len(self.cells)} cells in '{self.folder}'{f', {lost} failed' if lost else ''}>"
 
 
+@overload
+def sweep(
+    grid: Callable[..., Any],
+    over: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    backend: str = "threads",
+    *,
+    jobs: int | None = None,
+    quiet: bool = False,
+) -> list[Call]: ...
+@overload
 def sweep(
     grid: str | os.PathLike[str] | Mapping[str, Any],
+    over: str | Backend | None = None,
     backend: str | Backend = "threads",
     *,
     out: str | os.PathLike[str] | None = None,
@@ -228,24 +242,71 @@ def sweep(
     retries: int = 3,
     again: bool = False,
     quiet: bool = False,
-) -> SweepResult:
-    """Runs the cells of a grid that are not finished yet.
+) -> SweepResult: ...
+def sweep(
+    grid: str | os.PathLike[str] | Mapping[str, Any] | Callable[..., Any],
+    over: Any = None,
+    backend: str | Backend = "threads",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    address: str | None = None,
+    jobs: int | None = None,
+    retries: int = 3,
+    again: bool = False,
+    quiet: bool = False,
+) -> SweepResult | list[Call]:
+    """Run the cells of a grid that are not finished yet, or call a function for each combination of some values.
 
-    Args:
-        grid: A TOML file, its text, a dictionary of the same form, or the name of a shipped grid such as ``"table1"``.
-        backend: ``"threads"``, ``"ray"``, or an object that implements :class:`Backend`.
-        out: Folder of the sweep; by default ``sweeps/`` and the name of the file.
-        address: Of a Ray cluster; ``"auto"`` is the one this machine belongs to. Without it ``RAY_ADDRESS`` names one, or else, as with
-            ``"local"``, Ray is started here, on this machine alone. A Ray that runs in this process already is taken as it is.
-        jobs: Number of concurrent cells; by default the number of processors.
-        retries: Number of retries of a cell whose worker was lost.
-        again: Also run the cells that failed before.
-        quiet: Print nothing.
+    Parameters
+    ----------
+    grid : str, path, mapping or callable
+        TOML file, its text, a dictionary of the same form, or the name of a built-in grid such as ``"table1"``. Or a
+        function, for example of a seed, with systems and plants of your own; nothing is stored then.
+    over : mapping or sequence of mappings, optional
+        With a function: the values of each keyword argument, of which all combinations are called; or the arguments of
+        each call. With a grid it is the back end.
+    backend : {"threads", "processes", "ray"} or Backend, default "threads"
+        Where to run the cells. ``"processes"`` is for functions, which must be importable by name.
+    out : path, optional
+        Folder of the sweep; by default ``sweeps/`` and the name of the file.
+    address : str, optional
+        Address of a Ray cluster; ``"auto"`` is the cluster of this machine. Without it, ``RAY_ADDRESS`` names one.
+        Otherwise, as with ``"local"``, Ray is started on this machine only. A Ray that runs in this process already
+        is used unchanged.
+    jobs : int, optional
+        Number of concurrent cells; by default the number of processors.
+    retries : int, default 3
+        Number of retries of a cell whose worker was lost.
+    again : bool, default False
+        Whether to run also the cells that failed before.
+    quiet : bool, default False
+        Whether to print nothing.
 
-    Raises:
-        WorkersError: A worker has no `ocorl`, or another version.
-        MistakeError: The grid is invalid.
+    Returns
+    -------
+    SweepResult or list of Call
+        Results of all cells; with a function the values and exceptions of all calls, in their order.
+
+    Raises
+    ------
+    WorkersError
+        A worker has no `ocorl`, or another version.
+    MistakeError
+        The grid is invalid.
+
+    Examples
+    --------
+    >>> import ocorl
+    >>> [call.value for call in ocorl.sweep(lambda seed, power: seed**power, {"seed": range(3), "power": [2]}, quiet=True)]
+    [0, 1, 4]
     """
+    if callable(grid):
+        if not isinstance(backend, str):
+            raise MistakeError("a function runs on threads, processes or ray")
+        say_call: Callable[[str], None] = (lambda text: None) if quiet else lambda text: print(text, file=sys.stderr, flush=True)
+        return calls(grid, over, backend, jobs, say_call)
+    if over is not None:
+        backend = over
     described, name = _grid(grid)
     folder = Path(out) if out is not None else Path("sweeps") / name
     cells, names, budget = described.cells, described.names, described.budget
@@ -304,7 +365,7 @@ def _backend(backend: str | Backend, address: str | None, jobs: int | None) -> B
 
 
 def _grid(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[_ocorl.Grid, str]:
-    """Reads a grid, and derives the name of its folder."""
+    """Read a grid, and derive the name of its folder."""
     if isinstance(grid, Mapping):
         text = "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in grid.items())
         return _ocorl.Grid(text, "grid"), "sweep"
@@ -322,7 +383,7 @@ def _grid(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[_ocorl.Grid
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs ``python -m ocorl.sweep``; returns the exit code."""
+    """Run ``python -m ocorl.sweep`` and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m ocorl.sweep",
         description="Runs the cells of a grid on this machine or on a Ray cluster.",
@@ -367,7 +428,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stop_when_let_go() -> None:
-    """Treats the end of standard input as Ctrl-C. Only the first of both counts, so that cleaning up is not interrupted again."""
+    """Treat the end of standard input as Ctrl-C.
+
+    Only the first of both counts, so that cleaning up is not interrupted again.
+    """
 
     def stop(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -386,7 +450,7 @@ def _stop_when_let_go() -> None:
 class _Callable(ModuleType):
     """`ocorl.sweep` serves as a function and as this module: the module can be called like the function."""
 
-    def __call__(self, *arguments: Any, **settings: Any) -> SweepResult:
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
         return sweep(*arguments, **settings)
 
 

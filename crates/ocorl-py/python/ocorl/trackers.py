@@ -1,6 +1,7 @@
 """Callbacks that pass the episodes of a run to a tracker: TensorBoard, MLflow, Weights & Biases.
 
-A callback is called with a dictionary for each episode. Its numbers become curves over the episodes; other values are left out.
+A callback is called with a dictionary for each episode. Its numbers become curves over the episodes; other values are
+left out.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -10,7 +11,8 @@ A callback is called with a dictionary for each episode. Its numbers become curv
 ...     log.path.name.startswith("events.out.tfevents.")
 True
 
-A failing tracker does not stop the run: the first failure is reported as a warning, and the tracker is not called again.
+A failing tracker does not stop the run: the first failure is reported as a warning, and the tracker is not called
+again.
 """
 
 from __future__ import annotations
@@ -36,8 +38,10 @@ _NO_CURVES = ("episode", "measurement_times", "synchronizations")
 
 
 def scalars(episode: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Returns the finite numbers of a dictionary by path; list entries by index; booleans and texts are left out.
+    """Return the finite numbers of a dictionary by path; list entries by index; booleans and texts are left out.
 
+    Examples
+    --------
     >>> scalars({"episode": 3, "cost": 1.5, "beta": [1.0, 2.0], "timing": {"plan": 0.2}, "outcome": "completed", "regret": None})
     {'cost': 1.5, 'beta/0': 1.0, 'beta/1': 2.0, 'timing/plan': 0.2}
     """
@@ -56,7 +60,7 @@ def scalars(episode: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def _record(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Returns the record of a completed episode from an event; None for other events."""
+    """Return the record of a completed episode from an event; None for other events."""
     if event.get("event", "episode") != "episode":
         return None
     inner = event.get("record")
@@ -70,7 +74,7 @@ class Tracker:
     _count = 0
 
     def __call__(self, episode: dict[str, Any]) -> None:
-        """Passes on an episode."""
+        """Pass on an episode."""
         record = _record(episode)
         if self._broken or record is None:
             return
@@ -83,7 +87,7 @@ class Tracker:
             self._stop(error)
 
     def _stop(self, error: Exception) -> None:
-        """Stops logging after a failure."""
+        """Stop logging after a failure."""
         self._broken = True
         what = f"{type(self).__name__} stopped: {type(error).__name__}: {error}; the run goes on"
         warnings.warn(what, RuntimeWarning, stacklevel=3)
@@ -92,7 +96,7 @@ class Tracker:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Closes the log."""
+        """Close the log."""
 
     def __enter__(self) -> Any:
         return self
@@ -107,8 +111,17 @@ class Tracker:
 
 
 class Many(Tracker):
-    """Combines several callbacks. One that raises is reported as a warning and not called again; the others continue.
+    """Combines several callbacks.
 
+    A callback that raises is reported as a warning and not called again; the others continue.
+
+    Parameters
+    ----------
+    callbacks : sequence of callable
+        The callbacks.
+
+    Examples
+    --------
     >>> seen = []
     >>> many = Many([seen.append, lambda episode: None])
     >>> many({"episode": 0, "cost": 1.0})
@@ -121,7 +134,7 @@ class Many(Tracker):
         self._silent: list[Callback] = []
 
     def __call__(self, episode: dict[str, Any]) -> None:
-        """Passes an episode to all callbacks."""
+        """Pass an episode to all callbacks."""
         for callback in self._callbacks:
             if callback in self._silent:
                 continue
@@ -135,7 +148,7 @@ class Many(Tracker):
                 )
 
     def close(self) -> None:
-        """Closes all callbacks that can be closed, including those that failed."""
+        """Close all callbacks that can be closed, including those that failed."""
         for callback in self._callbacks:
             close = getattr(callback, "close", None)
             try:
@@ -146,7 +159,15 @@ class Many(Tracker):
 
 
 class TensorBoard(Tracker):
-    """Writes TensorBoard event files; TensorBoard need not be installed: ``tensorboard --logdir runs``."""
+    """Writes TensorBoard event files; TensorBoard need not be installed: ``tensorboard --logdir runs``.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the event file.
+    prefix : str, optional
+        Prefix of all curve names.
+    """
 
     def __init__(self, folder: str | os.PathLike[str], prefix: str = "") -> None:
         self._folder, self._prefix = Path(folder), prefix
@@ -161,13 +182,23 @@ class TensorBoard(Tracker):
         self._file.write(step, [(self._prefix + tag, value) for tag, value in values.items()])
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         if self._file is not None:
             self._file, self._broken = None, True
 
 
 class MlFlow(Tracker):
-    """Logs to the active MLflow run, or to a new one. Needs ``pip install mlflow``."""
+    """Logs to the active MLflow run, or to a new one. Needs ``pip install mlflow``.
+
+    Parameters
+    ----------
+    experiment : str, optional
+        Name of the experiment.
+    run : str, optional
+        Name of the run.
+    **parameters
+        Logged as parameters of the run.
+    """
 
     _mine = False
 
@@ -192,14 +223,24 @@ class MlFlow(Tracker):
         self._mlflow.log_metrics(dict(values), step=step)
 
     def close(self) -> None:
-        """Ends the run if it was started here."""
+        """End the run if it was started here."""
         if self._mine:
             self._mlflow.end_run()
 
 
 class WandB(Tracker):
-    """Logs to the active run of Weights & Biases, or to a new one. Needs ``pip install wandb``; it is a service, so data leave the
-    machine.
+    """Logs to the active run of Weights & Biases, or to a new one. Needs ``pip install wandb``.
+
+    It is a service, so data leave the machine.
+
+    Parameters
+    ----------
+    project : str, default "ocorl"
+        Name of the project.
+    name : str, optional
+        Name of the run.
+    **config
+        Configuration of the run.
     """
 
     _mine = False
@@ -218,6 +259,6 @@ class WandB(Tracker):
         self._run.log(dict(values), step=step)
 
     def close(self) -> None:
-        """Ends the run if it was started here."""
+        """End the run if it was started here."""
         if self._mine:
             self._run.finish()

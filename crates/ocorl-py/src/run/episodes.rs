@@ -2,21 +2,37 @@
 
 use crate::arrays::{blocks, matrix, vector};
 use crate::errors::Answer;
+use crate::plan::{Plan, plan_file};
 use crate::values::document;
-use ocorl::learn::{Episode, PlannedRollout};
+use ocorl::learn::{Episode, PlannedRollout, Settings, Time};
 use ocorl::plant::{Reading, RolloutResult};
 use ocorl::system::TableUnits;
 use ocorl_study::run::printed;
+use ocorl_study::system::System;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::sync::Arc;
 
 /// An episode: its record, and each rollout with plan, trajectory and measurements. Costs are in the given units.
 pub(super) fn python<'py>(
     py: Python<'py>,
+    system: &System,
+    settings: &Settings,
     episode: &Episode,
     table: TableUnits,
 ) -> Answer<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
+    let plans: Option<Vec<&PlannedRollout>> = episode.plans.iter().map(Option::as_ref).collect();
+    let file = plans.filter(|_| settings.time == Time::Continuous).map(|plans| {
+        let starts = episode.executed.iter().map(|leg| leg.trajectory.states.at(0));
+        let solutions: Vec<_> =
+            starts.zip(plans).map(|(x0, p)| (x0, &p.plan, p.measurement_times.as_slice())).collect();
+        let times = &solutions[0].1.times;
+        let hold = settings.plan.hold;
+        let period = if hold > 0.0 { hold } else { times[1] - times[0] };
+        plan_file(system, episode.record.episode, period, &solutions)
+    });
+    dict.set_item("plan", file.map(|file| Plan::new(Arc::new(file))))?;
     dict.set_item("record", document(py, &printed(&episode.record, table))?)?;
     let legs = episode.executed.iter().zip(&episode.plans);
     let legs: Answer<Vec<_>> = legs.map(|(leg, plan)| run(py, leg, plan.as_ref(), table)).collect();

@@ -7,7 +7,7 @@ Importing this module registers nine environments, ``ocorl/Pendulum-v0`` and so 
 >>> env.observation_space.shape
 (4,)
 
-`from_gym` makes something `ocorl` can learn of any environment with continuous actions; `known` describes two of Gymnasium's own:
+`from_gym` converts any environment with continuous actions to a plant; `known` describes two of Gymnasium's own:
 
 >>> plant = from_gym("Pendulum-v1", **known("Pendulum-v1"))
 >>> plant.system.states
@@ -33,8 +33,10 @@ ENVIRONMENTS: list[str] = [f"ocorl/{name}-v0" for name in SCENES]
 
 
 def register() -> None:
-    """Registers the environments with Gymnasium. Called when this module is imported; further calls have no effect.
+    """Register the environments with Gymnasium. Called when this module is imported; further calls have no effect.
 
+    Examples
+    --------
     >>> register()
     >>> all(id in gymnasium.registry for id in ENVIRONMENTS)
     True

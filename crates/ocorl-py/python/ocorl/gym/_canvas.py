@@ -1,7 +1,7 @@
 """A small anti-aliased canvas, drawn with NumPy alone.
 
-Every shape is a signed distance d in pixels (negative inside); a pixel is covered by ``clip(1/2 - d, 0, 1)``. That is all the anti-aliasing
-there is, and it is enough for lines, discs, polygons and the ground below a curve.
+Every shape is a signed distance d in pixels (negative inside); a pixel is covered by ``clip(1/2 - d, 0, 1)``. That is
+all the anti-aliasing there is, and it is enough for lines, discs, polygons and the ground below a curve.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _FONT: dict[str, tuple[int, int, int, int, int]] = {
 class Canvas:
     """A canvas whose origin is its upper left corner; x to the right, y down, in pixels.
 
+    Examples
+    --------
     >>> canvas = Canvas(20, 10)
     >>> canvas.disc((10, 5), 3, BLUE)
     >>> canvas.image().shape
@@ -51,11 +53,11 @@ class Canvas:
         self._pixels[:] = background
 
     def image(self) -> npt.NDArray[np.uint8]:
-        """Returns the image so far: rows, columns, RGB."""
+        """Return the image so far: rows, columns, RGB."""
         return np.rint(self._pixels).astype(np.uint8)
 
     def _window(self, points: Sequence[Point], margin: float) -> tuple[slice, slice, Array, Array] | None:
-        """Returns the pixel rows and columns around some points and their centres; None if all are outside."""
+        """Return the pixel rows and columns around some points and their centres; None if all are outside."""
         if not np.isfinite(points).all():
             return None
         xs, ys = [p[0] for p in points], [p[1] for p in points]
@@ -73,24 +75,24 @@ class Canvas:
         part += covered * (np.asarray(colour, dtype=np.float64) - part)
 
     def disc(self, center: Point, radius: float, colour: Colour) -> None:
-        """Draws a filled disc."""
+        """Draw a filled disc."""
         if window := self._window([center], radius + 1):
             rows, columns, x, y = window
             self._blend(rows, columns, np.hypot(x - center[0], y - center[1]) - radius, colour)
 
     def line(self, begin: Point, end: Point, width: float, colour: Colour) -> None:
-        """Draws a line segment with round ends."""
+        """Draw a line segment with round ends."""
         if window := self._window([begin, end], width / 2 + 1):
             rows, columns, x, y = window
             self._blend(rows, columns, _to_segment(x, y, begin, end) - width / 2, colour)
 
     def path(self, points: Sequence[Point], width: float, colour: Colour) -> None:
-        """Draws a polyline."""
+        """Draw a polyline."""
         for begin, end in zip(points, points[1:], strict=False):
             self.line(begin, end, width, colour)
 
     def polygon(self, corners: Sequence[Point], colour: Colour) -> None:
-        """Draws a filled polygon, which may be non-convex."""
+        """Draw a filled polygon, which may be non-convex."""
         if window := self._window(corners, 1):
             rows, columns, x, y = window
             distance = np.full(np.broadcast(x, y).shape, np.inf)
@@ -103,7 +105,7 @@ class Canvas:
             self._blend(rows, columns, np.where(inside, -distance, distance), colour)
 
     def rectangle(self, left: float, top: float, right: float, bottom: float, colour: Colour) -> None:
-        """Draws a filled axis-parallel rectangle."""
+        """Draw a filled axis-parallel rectangle."""
         self.polygon([(left, top), (right, top), (right, bottom), (left, bottom)], colour)
 
     def ground(self, heights: Array, colour: Colour) -> None:
@@ -114,7 +116,7 @@ class Canvas:
         self._blend(slice(None), slice(None), distance, colour)
 
     def text(self, place: Point, letters: str, colour: Colour = INK, size: int = 2) -> None:
-        """Draws text in small letters from the upper left; unknown letters are left blank."""
+        """Draw text in small letters from the upper left; unknown letters are left blank."""
         left, top = int(place[0]), int(place[1])
         for letter in letters.lower():
             for row, bits in enumerate(_FONT.get(letter, (0, 0, 0, 0, 0))):
@@ -127,7 +129,7 @@ class Canvas:
 
 
 def _to_segment(x: Array, y: Array, begin: Point, end: Point) -> Array:
-    """Returns the distance of each pixel from a segment."""
+    """Return the distance of each pixel from a segment."""
     dx, dy = end[0] - begin[0], end[1] - begin[1]
     length = dx * dx + dy * dy
     if length == 0.0:

@@ -1,4 +1,4 @@
-"""Checks of an environment before learning: is its state writable, is it complete, is it deterministic, are its steps short enough?"""
+"""Checks of an environment before learning: whether its state is writable and complete, determinism, step length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .._errors import MistakeError
 from ._canvas import Array
-from ._reader import Reader, differences
+from ._reader import Reader, circles, differences
 
 #: Number of steps of the trial run that the checks use.
 _TRIAL = 60
@@ -36,9 +36,10 @@ class Check:
 
 
 def look(reader: Reader, x0: Array, given: bool, observed: bool, names: Sequence[str], dt: float) -> tuple[list[Check], Array]:
-    """Runs the four checks and estimates the noise of a derivative.
+    """Run the four checks and estimate the noise of a derivative.
 
-    A writer that does not work is taken from the reader, and the reader learns whether all episodes are reset with the seed.
+    A writer that does not work is taken from the reader, and the reader learns whether all episodes are reset with
+    the seed.
     """
     inputs = _trial(reader)
     tried = reader.write is not None
@@ -71,13 +72,41 @@ def look(reader: Reader, x0: Array, given: bool, observed: bool, names: Sequence
     if share > _COARSE:
         coarse += ": the steps are long for these dynamics; a shorter dt, if the environment has one, would do better"
     checks.append(Check("dt", share <= _COARSE, coarse))
-    # States that the trial does not move get a common scale, so that no noise is zero.
-    floor = 1e-3 * max(float(size.max()), 1e-6)
-    return checks, np.maximum(error, floor)
+    rough = _rough(reader, slopes, names)
+    if rough is not None:
+        checks.append(Check("smooth", False, rough))
+    # Each state has its own unit. One that the trial does not move gets a noise from its magnitude, so that none is zero.
+    still = 1e-3 * np.maximum(np.abs(path).max(axis=0), 1e-3) / (dt * len(path))
+    return checks, np.maximum(error, 1e-3 * np.maximum(size, still))
+
+
+#: A derivative that changes in one step by this part of its range, and by this multiple of its usual change, jumps.
+_JUMP = (0.5, 100.0)
+
+
+def _rough(reader: Reader, slopes: Array, names: Sequence[str]) -> str | None:
+    """Return why the dynamics do not look smooth; None if they do."""
+    data = getattr(reader.env.unwrapped, "data", None)
+    if reader.touched or (data is not None and getattr(data, "ncon", 0) > 0):
+        return "bodies touch each other in the trial run. This will probably not work, because contacts make dx/dt jump; the model is smooth"
+    changes = np.abs(np.diff(slopes, axis=0))
+    if len(changes) < 10:
+        return None
+    worst, usual, width = changes.max(axis=0), np.median(changes, axis=0), np.ptp(slopes, axis=0)
+    # A jump is alone, in contrast to the growth of an unstable motion.
+    near = np.clip(changes.argmax(axis=0), 2, len(changes) - 3)
+    columns = np.arange(changes.shape[1])
+    alone = np.maximum(changes[near - 2, columns], changes[near + 2, columns]) < 0.05 * worst
+    alone &= changes[near, columns] == worst
+    jumps = (worst > _JUMP[0] * width) & (worst > _JUMP[1] * usual) & (width > 1e-9) & alone
+    if not jumps.any():
+        return None
+    i = int(np.argmax(jumps))
+    return f"d{names[i]}/dt jumps by {worst[i]:.3g} in one step of the trial run. This will probably not work, because the model is smooth"
 
 
 def _trial(reader: Reader) -> Array:
-    """Returns inputs of a trial run: slow oscillations within the limits."""
+    """Return inputs of a trial run: slow oscillations within the limits."""
     rng = np.random.default_rng(reader.seed)
     middle, half = (reader.low + reader.high) / 2.0, (reader.high - reader.low) / 2.0
     phases, speeds = rng.uniform(0.0, 2.0 * np.pi, (3, len(middle))), rng.uniform(0.02, 0.15, (3, len(middle)))
@@ -86,7 +115,7 @@ def _trial(reader: Reader) -> Array:
 
 
 def _trouble(reader: Reader, x0: Array, inputs: Array) -> str | None:
-    """Returns the reason why states cannot be written; None if they can."""
+    """Return the reason why states cannot be written; None if they can."""
     if reader.write is None:
         return "states cannot be written"
     try:
@@ -111,17 +140,14 @@ def _write(trouble: str | None, tried: bool, wanders: bool) -> Check:
 def _is_state(path: Array, observed: bool, names: Sequence[str]) -> Check:
     if not observed:
         return Check("state", True, "the state is read as you said")
-    for i in range(path.shape[1]):
-        for j in range(i + 1, path.shape[1]):
-            circle = np.hypot(path[:, i], path[:, j])
-            if np.ptp(path[:, i]) > 1e-3 and np.allclose(circle, 1.0, atol=1e-4):
-                said = f"{names[i]} and {names[j]} look like cosine and sine of an angle: read the angle with state=, name it in angles="
-                return Check("state", False, said)
+    for i, j in circles(path):
+        said = f"{names[i]} and {names[j]} look like cosine and sine of an angle: read it with state='angles', or state= and angles="
+        return Check("state", False, said)
     return Check("state", True, "the observation is taken for the state")
 
 
 def _deterministic(reader: Reader, inputs: Array, path: Array, again: Array, other: Array | None, draws: bool) -> Check:
-    """Returns whether three trials agree: the same seed twice, and another one if it has the same initial state."""
+    """Return whether three trials agree: the same seed twice, and another one if it has the same initial state."""
     if not _same(path, again) or (other is not None and not _same(path, other)):
         return Check("deterministic", False, f"the same inputs from the same start give another path: {_NOISE}")
     if draws:
@@ -134,7 +160,11 @@ def _deterministic(reader: Reader, inputs: Array, path: Array, again: Array, oth
 
 
 def _same(path: Array, other: Array) -> bool:
-    """Returns whether two paths agree up to solver state that a simulator may keep over a reset, such as an initial guess of forces."""
+    """Return whether two paths agree.
+
+    Differences due to solver state that a simulator keeps over a reset, such as an initial guess of forces, are
+    allowed.
+    """
     if path.shape != other.shape:
         return False
     size = np.abs(path).max(axis=0)
@@ -142,7 +172,7 @@ def _same(path: Array, other: Array) -> bool:
 
 
 def _draws(reader: Reader, inputs: Array) -> bool:
-    """Returns whether steps use the environment's random number generator."""
+    """Return whether steps use the environment's random number generator."""
     reader.begin(seed=reader.seed)
     before = deepcopy(reader.env.unwrapped.np_random).random()
     for u in inputs:
@@ -153,7 +183,7 @@ def _draws(reader: Reader, inputs: Array) -> bool:
 
 
 def _hidden(reader: Reader, path: Array, inputs: Array) -> float | None:
-    """Returns by how much the next state differs if the same state is written; None if it does not."""
+    """Return by how much the next state differs if the same state is written; None if it does not."""
     worst = 0.0
     for k in (len(path) // 3, 2 * len(path) // 3):
         if k + 1 < len(path):

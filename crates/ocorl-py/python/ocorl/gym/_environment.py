@@ -20,9 +20,10 @@ from ._canvas import Array
 
 @dataclass(frozen=True)
 class Scene:
-    """Parameters of an environment beyond its system: default step, and the inputs that correspond to -1 and 1.
+    """Parameters of an environment besides its system: default step, and the inputs that correspond to -1 and 1.
 
-    The paper's inputs have no limits; learners of other kinds need some. The ranges leave the known optimum about twice the room it needs.
+    The paper's inputs have no limits, but other learners need some. The ranges are about twice as large as the known
+    optimum requires.
     """
 
     #: Name after ``ocorl/`` and before ``-v0``.
@@ -76,20 +77,28 @@ _MODES = ["rgb_array", "ansi", *(["human"] if find_spec("pygame") else [])]
 class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
     """One of the paper's systems, with its input held for `dt` at a time.
 
+    Integration within a step is adaptive, with the accuracy of `ocorl.run`.
+
+    Notes
+    -----
     - The observation is the state x (float64).
-    - The action is u scaled to [-1, 1] (float32, as Stable-Baselines3 wants it); with ``actions="physical"`` it is u itself (float64).
-      Actions beyond their limits are clipped.
-    - The reward is minus the running cost integrated over the step; the last one has minus the terminal cost too, or, if the episode was
-      terminated, minus the cost rate at the stop times the remaining time, so that an early crash is not cheaper. A simulation uses the
-      same rule, so the return of an episode is minus the cost of the same run in `System.simulate`, in units of the task. (`ocorl.run`
-      reports costs in the units of the paper's table: ``system.table_scale`` times as much. For a run that is stopped, a simulation takes
-      the rate at its last step of integration, shortly before the stop: the two differ by some percent.)
-    - ``terminated`` when a state leaves its limits or stops being finite, ``truncated`` at the horizon.
-    - ``info`` has ``t``, ``x``, ``x_dot`` (the true derivative at the end of the step, under its input) and ``outcome``.
-    - ``reset(options={"x0": ...})`` starts at another state.
+    - The action is u scaled to [-1, 1] (float32, for Stable-Baselines3). With ``actions="physical"`` it is u itself
+      (float64). Actions beyond their limits are clipped.
+    - The reward is minus the running cost, integrated over the step. The last reward also has minus the terminal
+    cost. If
+      the episode was terminated, it has minus the cost rate at the stop times the remaining time instead, so that an
+      early crash is not cheaper.
+    - The return of an episode is minus the cost of the same run in `System.simulate`, in units of the task.
+    `ocorl.run`
+      reports costs in the units of the paper's table: ``system.table_scale`` times as much. For a run that stops
+      early, a simulation takes the rate at its last integration step, shortly before the stop; the two differ by a
+      few percent.
+    - ``terminated`` when a state leaves its limits or is not finite, ``truncated`` at the horizon.
+    - ``info`` has ``t``, ``x``, ``x_dot`` (the true derivative at the end of the step, under its input) and
+    ``outcome``. - ``reset(options={"x0": ...})`` starts at another state.
 
-    Steps are integrated adaptively to the accuracy of `ocorl.run`; `dt` is only the time for which an input is held.
-
+    Examples
+    --------
     >>> import gymnasium, ocorl.gym
     >>> env = gymnasium.make("ocorl/Pendulum-v0", dt=0.1)
     >>> x, info = env.reset(seed=0)
@@ -144,7 +153,7 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Starts an episode at the system's x0, or at ``options["x0"]``."""
+        """Start an episode at the system's x0, or at ``options["x0"]``."""
         super().reset(seed=seed)
         options = dict(options or {})
         x0 = np.array(options.pop("x0", self.system.x0), dtype=np.float64)
@@ -160,7 +169,7 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         return self._x.copy(), self._info()
 
     def step(self, action: npt.ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Holds an input for `dt`; in the last step until the horizon."""
+        """Hold an input for `dt`; in the last step until the horizon."""
         self._u = self._input(action)
         if self._outcome != "running":
             gymnasium.logger.warn("step() after the end of the episode; reset() begins another")
@@ -189,12 +198,12 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         return self._x.copy(), float(reward), terminated, truncated, self._info()
 
     def _stop(self, before: Array, length: float) -> float:
-        """Returns the time from the start of a step that begins at `before` until it is aborted."""
+        """Return the time from the start of a step that begins at `before` until it is aborted."""
         run = self.system.simulate(lambda t, x: self._u, x0=before, horizon=length, dt=length)
         return float(run.t[-1])
 
     def _rest(self) -> float:
-        """Returns the cost of an aborted episode for the remaining time: the cost rate at the stop, if that is finite."""
+        """Return the cost of the remaining time of an aborted episode; zero if the cost rate is not finite."""
         rate = float(self.system.cost([self._time], self._x[None, :], self._u[None, :])[0])
         return rate * max(self.system.horizon - self._time, 0.0) if np.isfinite(rate) else 0.0
 
@@ -211,7 +220,7 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         return {"t": self.time, "x": self._x.copy(), "x_dot": x_dot, "outcome": self._outcome}
 
     def render(self) -> Any:
-        """Returns the image (`rgb_array`) or the text (`ansi`); a window updates itself (`human`)."""
+        """Return the image (`rgb_array`) or the text (`ansi`); a window updates itself (`human`)."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() without a render_mode; make the environment with render_mode='rgb_array'")
             return None
@@ -244,13 +253,13 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         clock.tick(self.metadata["render_fps"])
 
     def close(self) -> None:
-        """Closes the window, if there is one."""
+        """Close the window, if there is one."""
         if self._window is not None:
             import_module("pygame").display.quit()
             self._window = None
 
 
 def _limits(system: System) -> tuple[Array, Array]:
-    """Returns the limits of the states; a state without limits is limited to a million."""
+    """Return the limits of the states; a state without limits is limited to a million."""
     low, high = np.array(system.state_lower), np.array(system.state_upper)
     return np.maximum(low, -1e6), np.minimum(high, 1e6)

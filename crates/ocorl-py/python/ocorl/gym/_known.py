@@ -1,4 +1,4 @@
-"""Descriptions of Gymnasium environments: how to read the state, duration of a step, cost that corresponds to the reward."""
+"""Descriptions of Gymnasium environments: state, duration of a step, and the cost that corresponds to the reward."""
 
 from __future__ import annotations
 
@@ -57,13 +57,16 @@ _KNOWN: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def known(id: str) -> dict[str, Any]:
-    """Returns the keyword arguments of `from_gym` for an environment of Gymnasium.
+    """Return the keyword arguments of `from_gym` for an environment of Gymnasium.
 
     Each can be replaced: ``from_gym(id, **{**known(id), "horizon": 5.0})``.
 
     - ``Pendulum-v1``: begins hanging, 200 steps; the cost of an episode is minus its return.
-    - ``MountainCarContinuous-v0``: begins at -0.5, 150 steps; the running cost is minus the reward, the flag's reward is a weight on the end.
+    - ``MountainCarContinuous-v0``: begins at -0.5, 150 steps; the running cost is minus the reward, the flag's reward
+    is a weight on the end.
 
+    Examples
+    --------
     >>> sorted(known("Pendulum-v1"))
     ['angles', 'cost', 'dt', 'horizon', 'inputs', 'learning', 'state', 'states', 'x0']
     """

@@ -37,7 +37,7 @@ def _turned(corners: Sequence[Point], angle: float, at: Point) -> list[Point]:
 
 
 def pendulum(canvas: Canvas, x: Array) -> None:
-    """Draws a rod and a bob; the angle is zero upright."""
+    """Draw a rod and a bob; the angle is zero upright."""
     view = _View((0.0, 0.0), 1.35)
     pivot, bob = view(0.0, 0.0), view(sin(x[0]), cos(x[0]))
     canvas.disc(view(0.0, 1.0), 16, PALE)
@@ -47,7 +47,7 @@ def pendulum(canvas: Canvas, x: Array) -> None:
 
 
 def cart_pole(canvas: Canvas, x: Array) -> None:
-    """Draws a cart on a rail with a pole of half a metre, which leans to the left for positive angles."""
+    """Draw a cart on a rail with a pole of half a metre, which leans to the left for positive angles."""
     view = _View((0.0, 0.1), max(1.5, abs(float(x[2])) + 0.8) if abs(x[2]) < 50 else 1.5)
     rail = view(0.0, 0.0)[1]
     canvas.line((0.0, rail), (float(SIDE), rail), 3, PALE)
@@ -60,7 +60,7 @@ def cart_pole(canvas: Canvas, x: Array) -> None:
 
 
 def furuta_pendulum(canvas: Canvas, x: Array) -> None:
-    """Draws an arm that rotates in the plane, with a pendulum at its end."""
+    """Draw an arm that rotates in the plane, with a pendulum at its end."""
     view = _View((0.0, 0.0), 1.9)
     turn = [view.oblique(cos(a), sin(a), 0.0) for a in np.linspace(0.0, 2.0 * np.pi, 41)]
     canvas.path(turn, 2, PALE)
@@ -74,7 +74,7 @@ def furuta_pendulum(canvas: Canvas, x: Array) -> None:
 
 
 def bicycle(canvas: Canvas, x: Array) -> None:
-    """Draws a car from above, and its target position."""
+    """Draw a car from above, and its target position."""
     view = _View((1.0, 0.7), 2.2)
     body: list[Point] = [(-0.15, -0.1), (0.35, -0.1), (0.45, 0.0), (0.35, 0.1), (-0.15, 0.1)]
     canvas.polygon([view(*p) for p in _turned(body, np.pi / 6, (2.0, 1.0))], PALE)
@@ -84,7 +84,7 @@ def bicycle(canvas: Canvas, x: Array) -> None:
 
 
 def quadrotor_2d(canvas: Canvas, x: Array) -> None:
-    """Draws a beam with two rotors from behind; the first state points down."""
+    """Draw a beam with two rotors from behind; the first state points down."""
     view = _View((0.0, 0.0), 2.0)
     _cross(canvas, view(0.0, 0.0))
     at, roll = (float(x[1]), -float(x[0])), float(x[2])
@@ -97,7 +97,7 @@ def quadrotor_2d(canvas: Canvas, x: Array) -> None:
 
 
 def quadrotor_3d(canvas: Canvas, x: Array) -> None:
-    """Draws two crossed beams in space, and their shadow."""
+    """Draw two crossed beams in space, and their shadow."""
     view = _View((0.0, 0.2), 2.0)
     _cross(canvas, view.oblique(0.0, 0.0, 0.0))
     at, turn = np.asarray(x[:3]), _rotation(*(float(a) for a in x[6:9]))
@@ -111,7 +111,7 @@ def quadrotor_3d(canvas: Canvas, x: Array) -> None:
 
 
 def _rotation(roll: float, pitch: float, yaw: float) -> Array:
-    """Returns the rotation matrix Rz(yaw) Rx(roll) Ry(pitch)."""
+    """Return the rotation matrix Rz(yaw) Rx(roll) Ry(pitch)."""
     about_z = np.array([[cos(yaw), -sin(yaw), 0], [sin(yaw), cos(yaw), 0], [0, 0, 1]])
     about_x = np.array([[1, 0, 0], [0, cos(roll), -sin(roll)], [0, sin(roll), cos(roll)]])
     about_y = np.array([[cos(pitch), 0, sin(pitch)], [0, 1, 0], [-sin(pitch), 0, cos(pitch)]])
@@ -120,7 +120,7 @@ def _rotation(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def mountain_car(canvas: Canvas, x: Array) -> None:
-    """Draws a car in a valley of height sin 3x, with a flag on the top."""
+    """Draw a car in a valley of height sin 3x, with a flag on the top."""
     view = _View((0.0, 0.0), 1.3)
     across = (np.arange(SIDE) + 0.5 - SIDE / 2) / view.scale
     canvas.ground(SIDE / 2 - 0.6 * np.sin(3.0 * across) * view.scale, PALE)
@@ -142,7 +142,7 @@ def _cross(canvas: Canvas, at: Point) -> None:
 
 
 def bars(names: Sequence[str], low: Sequence[float], high: Sequence[float]) -> Draw:
-    """Draws a bar for each state, between a lower and an upper value."""
+    """Draw a bar for each state, between a lower and an upper value."""
 
     def draw(canvas: Canvas, x: Array) -> None:
         width = SIDE / len(names)
@@ -158,7 +158,7 @@ def bars(names: Sequence[str], low: Sequence[float], high: Sequence[float]) -> D
 
 
 def picture(draw: Draw, x: Array, names: Sequence[str], action: Array, time: float) -> npt.NDArray[np.uint8]:
-    """Draws the system, the time, and each input as a bar between -1 and 1."""
+    """Draw the system, the time, and each input as a bar between -1 and 1."""
     canvas = Canvas(SIDE, SIDE)
     draw(canvas, x)
     canvas.text((8, 8), f"t = {time:.2f}")
@@ -172,8 +172,10 @@ def picture(draw: Draw, x: Array, names: Sequence[str], action: Array, time: flo
 
 
 def text_report(names: Sequence[str], units: Sequence[str], x: Array, inputs: Sequence[str], u: Array, time: float) -> str:
-    """Returns the state as text: one line for the time, each state and each input.
+    """Return the state as text: one line for the time, each state and each input.
 
+    Examples
+    --------
     >>> print(text_report(["level"], ["m"], np.array([0.5]), ["valve"], np.array([1.0]), 2.0))
     t              2
     level        0.5 m

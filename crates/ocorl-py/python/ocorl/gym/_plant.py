@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -14,10 +17,11 @@ from gymnasium import spaces
 
 from .._errors import MistakeError, PlantError
 from .._ocorl import Plan
+from .._settings import Settings
 from .._system import System
 from ._canvas import Array
 from ._checks import Check, look
-from ._reader import Reader, differences
+from ._reader import AnglePairs, Reader, differences, mujoco_state
 
 Controller = Callable[[float, Array], npt.ArrayLike]
 
@@ -36,8 +40,8 @@ class Measured:
     x_dot: Array
     #: Uncertainty of each derivative, estimated from neighbouring steps.
     x_dot_std: Array
-    #: Cost of the run: the running cost over all steps, and the terminal cost. For an aborted run the terminal cost is replaced by the cost
-    #: rate at the stop times the remaining time, as in a simulation, so that an early end is not cheaper.
+    #: Cost of the run: the running cost over all steps, and the terminal cost. For an aborted run, the cost rate at the
+    #: stop times the remaining time replaces the terminal cost, as in a simulation, so that an early end is not cheaper.
     cost: float
     #: Return of the environment: the sum of its rewards.
     reward: float
@@ -45,7 +49,7 @@ class Measured:
     outcome: str
     #: Largest difference between a requested and an actual measurement time.
     rounding: float
-    #: Number of requested times in a step that was measured already, or after the end.
+    #: Number of requested times for which the run had no more steps.
     missed: int
     #: Times of all steps, one more than there are inputs.
     path_t: Array
@@ -55,16 +59,17 @@ class Measured:
     path_u: Array
 
     def told(self) -> dict[str, Any]:
-        """Returns the arguments of `Study.tell`."""
+        """Return the arguments of `Study.tell`."""
         kept = {"t": self.t, "x": self.x, "u": self.u, "x_dot": self.x_dot}
         return kept | {"cost": self.cost, "outcome": self.outcome}
 
 
 @dataclass
 class GymPlant:
-    """An environment that can be run under a controller. Made by `from_gym`.
+    """An environment that can be run under a controller; made by `from_gym`.
 
-    `system` is its description for `ocorl`: names, limits, horizon, cost and noise, without equations. `system.text` is the text of it.
+    `system` describes it for `ocorl`: names, limits, horizon, cost and noise, without equations. `system.text` is the
+    text of that description.
     """
 
     env: gymnasium.Env[Any, Any]
@@ -94,18 +99,31 @@ class GymPlant:
     def execute(
         self, controller: Any, measure_at: npt.ArrayLike | None = None, x0: npt.ArrayLike | None = None
     ) -> Measured:
-        """Runs one episode.
+        """Run one episode.
 
-        The first episode is reset with the seed; later ones continue with the environment's random numbers, because noise that is the same
-        in every episode would be learned as dynamics. Two plants that are created and run in the same way give identical results.
+        The first episode is reset with the seed. Later ones continue with the environment's random numbers, because
+        noise that is the same in every episode would be learned as dynamics. Two plants that are created and run in
+        the same way give identical results.
 
-        Args:
-            controller: A plan, or a function of time and state that returns the input.
-            measure_at: Measurement times; by default those of the plan. Each is rounded to the middle of a step.
-            x0: Initial state, if it differs from the usual one; only if states can be written.
+        Parameters
+        ----------
+        controller : Plan or callable
+            A plan, or a function of time and state that returns the input.
+        measure_at : array_like, optional
+            Measurement times; by default those of the plan. Each is rounded to the middle of the nearest step that is not
+            measured yet. After an early end the times that were missed are spread over the run.
+        x0 : array_like, optional
+            Initial state, if it differs from the default; only if states can be written.
 
-        Raises:
-            MistakeError: The plan has several runs, or `x0` cannot be written.
+        Returns
+        -------
+        Measured
+            The measurements.
+
+        Raises
+        ------
+        MistakeError
+            The plan has several runs, or `x0` cannot be written.
         """
         if isinstance(controller, Plan) and controller.legs > 1:
             raise MistakeError(
@@ -114,7 +132,7 @@ class GymPlant:
             )
         if measure_at is None:
             measure_at = getattr(controller, "measure_at", [])
-        law: Controller = controller.controller(mpc=True) if isinstance(controller, Plan) else controller
+        law: Controller = controller.controller(mpc=bool(controller.study)) if isinstance(controller, Plan) else controller
         asked = np.asarray(measure_at, dtype=np.float64).reshape(-1)
         states, inputs, reward, outcome = self._follow(law, x0)
         run = self._measured(asked, states, inputs, reward, outcome)
@@ -125,12 +143,15 @@ class GymPlant:
         return run
 
     def run(self, controller: Any, measure_at: npt.ArrayLike) -> Measured:
-        """Runs one episode from ``controller.x0``, as the plant interface requires it."""
+        """Run one episode from ``controller.x0``, as the plant interface requires it."""
         x0 = np.asarray(getattr(controller, "x0", self.x0), dtype=np.float64)
         return self.execute(controller, measure_at, None if np.array_equal(x0, self.x0) else x0)
 
     def _follow(self, law: Controller, x0: npt.ArrayLike | None) -> tuple[Array, Array, float, str]:
-        """Returns the states of a run, the applied inputs (including the last, which may have failed), the return, and the outcome."""
+        """Return states, applied inputs, return and outcome of a run.
+
+        The inputs include the last one, which may have failed.
+        """
         seed = self._reader.seed if self.episodes == 0 or self._reader.repeats else None
         start = self.x0 if x0 is None else np.asarray(x0, dtype=np.float64)
         x = self._reader.begin(start, x0 is not None, seed=seed)
@@ -156,17 +177,18 @@ class GymPlant:
         return np.array(states), np.array(inputs), reward, outcome
 
     def _measured(self, asked: Array, states: Array, inputs: Array, reward: float, outcome: str) -> Measured:
-        """Extracts the measurements at the requested times from a run."""
+        """Extract the measurements at the requested times from a run."""
         dt, count = self.dt, len(states) - 1
         held, inputs = inputs[-1], inputs[:count]
         times: Array = dt * np.arange(count + 1, dtype=np.float64)
-        places = np.unique(np.clip(np.floor(asked / dt + 1e-9), 0, self.steps - 1).astype(int))
-        places = places[places < count]
-        t = (places + 0.5) * dt
+        places = _places(asked, dt, count)
+        t: Array = (places + 0.5).astype(np.float64) * dt
         nearest = [float(np.min(np.abs(t - a))) for a in asked if a <= times[-1]] if len(t) else []
         slopes, spread = differences(states, dt)
         middles = (states[:-1] + states[1:]) / 2.0
         running = np.asarray(self.system.cost(times[:-1], states[:-1], inputs)) if count else np.zeros(0)
+        # What a diverging environment costs cannot be represented; it costs what its worst step does.
+        running = np.where(np.isfinite(running), running, running[np.isfinite(running)].max(initial=0.0))
         cost = float(dt * running.sum()) + self._end_cost(float(times[-1]), states[-1], held, outcome)
         return Measured(
             t=t,
@@ -185,7 +207,10 @@ class GymPlant:
         )
 
     def _end_cost(self, t: float, x: Array, u: Array, outcome: str) -> float:
-        """Returns the cost of the end of a run: the terminal cost, or for an aborted run its last cost rate times the remaining time."""
+        """Return the cost of the end of a run.
+
+        It is the terminal cost, or for an aborted run its last cost rate times the remaining time.
+        """
         if outcome == "completed":
             return float(self.system.terminal_cost(x))
         rate = float(self.system.cost([t], x[None, :], u[None, :])[0])
@@ -206,11 +231,81 @@ class GymPlant:
         return f"<{name} as a plant: {len(self.x0)} states, {len(self._reader.low)} inputs, dt {self.dt:g}, {self.steps} steps>"
 
 
+def _places(asked: Array, dt: float, count: int) -> npt.NDArray[np.intp]:
+    """Return the steps that are measured: the nearest free one for each requested time within a run of `count` steps.
+
+    Times after the end are placed in the middles of the largest gaps.
+
+    Examples
+    --------
+    >>> _places(np.array([0.12, 0.13, 9.0]), 0.1, 9).tolist()
+    [0, 1, 5]
+    """
+    free = set(range(count))
+    late = 0
+    for time in asked:
+        if time > dt * count * (1 + 1e-9) or not free:
+            late += 1
+            continue
+        step = min(free, key=lambda k: (round(abs(k + 0.5 - time / dt), 9), -k))
+        free.remove(step)
+    for _ in range(min(late, len(free))):
+        taken = sorted(set(range(count)) - free)
+        ends = [-1, *taken, count]
+        low, high = max(zip(ends, ends[1:], strict=False), key=lambda gap: gap[1] - gap[0])
+        free.remove((low + high) // 2)
+    return np.array(sorted(set(range(count)) - free), dtype=np.intp)
+
+
+def _environment(env: Any, dt: float | None, make: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    """Return the environment; keywords go to ``gymnasium.make``."""
+    if not isinstance(env, str):
+        if isinstance(env, type):
+            raise MistakeError(f"'env' is the class {env.__name__}", hint=f"make an environment of it: from_gym({env.__name__}(), ...)")
+        if isinstance(env, gymnasium.vector.VectorEnv):
+            raise MistakeError("'env' is a vector of environments; a plant is one", hint="gymnasium.make(id) instead of make_vec")
+        if not isinstance(env, gymnasium.Env):
+            raise MistakeError(f"'env' cannot be a {type(env).__name__}", hint="the id of an environment, or a gymnasium.Env")
+        if make:
+            raise _misspelt(next(iter(make)))
+        return env
+    for name in make:
+        if difflib.get_close_matches(name, _KEYWORDS, n=1, cutoff=0.75) and name not in _taken_by(env):
+            raise _misspelt(name)
+    # The step length of this package's environments can be chosen.
+    if "ocorl/" in env and dt is not None:
+        make["dt"] = dt
+    try:
+        return gymnasium.make(env, **make)
+    except TypeError as error:
+        if make and "keyword" in str(error):
+            given = ", ".join(make)
+            raise MistakeError(f"neither from_gym nor '{env}' takes these keywords", [("given", given), ("cause", str(error))]) from error
+        raise
+
+
+def _taken_by(id: str) -> set[str]:
+    """Return the keywords that an environment names in its constructor."""
+    package, _, name = id.rpartition(":")
+    if package:
+        import_module(package)
+    entry: Any = gymnasium.spec(name).entry_point
+    if isinstance(entry, str):
+        module, _, name = entry.partition(":")
+        entry = getattr(import_module(module), name)
+    return set(inspect.signature(entry).parameters) - {"kwargs"}
+
+
+def _misspelt(name: str) -> MistakeError:
+    close = difflib.get_close_matches(name, _KEYWORDS, n=1)
+    return MistakeError(f"from_gym has no argument '{name}'", hint=f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(_KEYWORDS)}")
+
+
 def from_gym(
     env: str | gymnasium.Env[Any, Any],
     *,
     dt: float | None = None,
-    state: Callable[[Any], npt.ArrayLike] | None = None,
+    state: Callable[[Any], npt.ArrayLike] | Literal["mujoco", "angles"] | None = None,
     action: Callable[[Array], npt.ArrayLike] | None = None,
     write: Callable[[Any, Array], None] | None = None,
     states: Sequence[str] | None = None,
@@ -220,35 +315,65 @@ def from_gym(
     horizon: float | None = None,
     cost: Any = None,
     noise: npt.ArrayLike | None = None,
-    learning: Mapping[str, Any] | None = None,
+    learning: Mapping[str, Any] | Settings | None = None,
     goal: bool = False,
     seed: int = 0,
     name: str | None = None,
     **make: Any,
 ) -> GymPlant:
-    """Makes an environment a plant that `ocorl` can learn to control.
+    """Convert an environment to a plant that `ocorl` can learn to control.
 
-    Args:
-        env: An environment, or the id of one (made with all other keywords).
-        dt: Time between two actions; by default the environment's own ``dt``.
-        state: Reads the state, from the bare environment; by default the observation is the state.
-        action: Makes an action of the inputs; by default the inputs are the action.
-        write: Writes the state into the bare environment; by default its attribute ``state``, if there is one, or MuJoCo's ``set_state``.
-        states: Names of the states.
-        inputs: Names of the inputs, or names with limits; by default the limits of the action.
-        angles: States that are the same after a whole turn.
-        x0: Initial state of every episode; by default that of ``reset(seed=seed)``.
-        horizon: Duration of an episode; by default the time limit of the environment.
-        cost: The cost to be minimized, as in `ocorl.System`: `ocorl.quadratic`, or expressions.
-        noise: Standard deviation of a measured derivative; by default estimated by a trial run.
-        learning: Settings, as in the section ``[learning]`` of a system.
-        goal: Whether the environment terminates at its goal (and not at a failure).
-        seed: Seed of the first `reset` and of the trial run.
-        name: Name of the system; by default derived from the id.
+    Parameters
+    ----------
+    env : str or gymnasium.Env
+        An environment, or the id of one (made with all other keywords).
+    dt : float, optional
+        Time between two actions; by default the environment's own ``dt``.
+    state : callable, "mujoco" or "angles", optional
+        Reads the state from the unwrapped environment; by default the observation is the state. ``"mujoco"``: positions and
+        velocities of the joints. ``"angles"``: the observation, with each pair of cosine and sine as one angle.
+    action : callable, optional
+        Converts the inputs to an action; by default the inputs are the action.
+    write : callable, optional
+        Writes the state into the unwrapped environment; by default to its attribute ``state``, if there is one, or
+        with MuJoCo's ``set_state``.
+    states : sequence of str, optional
+        Names of the states.
+    inputs : sequence of str or mapping, optional
+        Names of the inputs, or names with limits; by default the limits of the action.
+    angles : sequence of str or int, optional
+        States with period 2π.
+    x0 : array_like, optional
+        Initial state of every episode; by default that of ``reset(seed=seed)``.
+    horizon : float, optional
+        Duration of an episode; by default the time limit of the environment.
+    cost : Quadratic, str or mapping
+        Cost to be minimised, as in `ocorl.System`.
+    noise : float or array_like, optional
+        Standard deviation of a measured derivative; by default estimated by a trial run.
+    learning : mapping, optional
+        Settings, as in the section ``[learning]`` of a system.
+    goal : bool, default False
+        Whether the environment terminates at its goal (and not at a failure).
+    seed : int, default 0
+        Seed of the first `reset` and of the trial run.
+    name : str, optional
+        Name of the system; by default derived from the id.
+    **make
+        Further arguments of ``gymnasium.make``.
 
-    Raises:
-        MistakeError: Something is missing or does not fit; the message says what to give.
+    Returns
+    -------
+    GymPlant
+        The plant.
 
+    Raises
+    ------
+    MistakeError
+        An argument is missing or invalid; the message says what to give.
+
+    Examples
+    --------
     >>> plant = from_gym("ocorl.gym:ocorl/Pendulum-v0", dt=0.05, cost="x0^2 + u0^2")
     >>> plant.steps, plant.checks[2].ok
     (200, True)
@@ -256,36 +381,47 @@ def from_gym(
     >>> run.t.round(3).tolist(), round(run.rounding, 3)
     ([1.025, 2.025], 0.025)
     """
-    identity = str(env if isinstance(env, str) else getattr(env.spec, "id", None) or type(env.unwrapped).__name__)
+    spec = getattr(env, "spec", None)
+    identity = str(env if isinstance(env, str) else getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__)
     if cost is None:
         raise MistakeError(
             "no cost is given",
             hint=f"give cost=ocorl.quadratic(...), or try ocorl.gym.known('{identity}')",
         )
-    if isinstance(env, str):
-        # The step length of this package's environments can be chosen.
-        if "ocorl/" in env and dt is not None:
-            make["dt"] = dt
-        env = gymnasium.make(env, **make)
-    elif make:
-        raise MistakeError(f"from_gym has no argument '{next(iter(make))}'")
+    env = _environment(env, dt, make)
     space = env.action_space
     if not isinstance(space, spaces.Box):
         raise MistakeError(f"the actions of this environment are {space}; ocorl needs continuous ones (a Box)")
     limits = _input_limits(space, inputs, action)
     step = _step_length(env, dt)
-    start = Reader(env, state, None, action, [], limits, seed).begin(seed=seed)
-    if state is None and (not isinstance(env.observation_space, spaces.Box) or start.ndim != 1):
-        raise MistakeError("the observation is not a vector; say how to read the state: state=lambda env: ...")
+    convert = None
+    if isinstance(state, str):
+        if state == "mujoco":
+            read = mujoco_state(env)
+            angles = angles or [read.names.index(angle) for angle in read.angles]
+            states = read.names if states is None else states
+            state = read
+        elif state == "angles":
+            convert = AnglePairs.of(env, seed)
+            angles = angles or [convert.names.index(angle) for angle in convert.angles]
+            states = convert.names if states is None else states
+            state = None
+        else:
+            raise MistakeError(f"no state '{state}'", hint="a function of the environment, 'mujoco' or 'angles'")
+    if state is None and not isinstance(env.observation_space, spaces.Box):
+        kind = type(env.observation_space).__name__
+        raise MistakeError(f"the observation is a {kind}, not a vector; say how to read the state: state=lambda env: ...")
+    start = Reader(env, state, None, action, [], limits, seed, convert).begin(seed=seed)
     names = [str(s) for s in states] if states is not None else [f"x{i}" for i in range(len(start))]
     if len(names) != len(start):
         raise MistakeError(f"{len(names)} names for {len(start)} states")
     turning = [_index(angle, names) for angle in angles]
-    reader = Reader(env, state, write or usual_writer(env, len(start)), action, turning, limits, seed)
+    usual = None if convert is not None else usual_writer(env, len(start))
+    reader = Reader(env, state, write or usual, action, turning, limits, seed, convert)
     begin = np.array(start if x0 is None else x0, dtype=np.float64).reshape(-1)
     if begin.shape != start.shape:
         raise MistakeError(f"x0 has {len(begin)} numbers; there are {len(start)} states: {', '.join(names)}")
-    checks, spread = look(reader, begin, x0 is not None, state is None, names, step)
+    checks, spread = look(reader, begin, x0 is not None, state is None and convert is None, names, step)
     own = _own_step(env)
     if own is not None and abs(own - step) > 1e-6 * own:
         said = f"dt is {step:g}, but the environment says that its steps are {own:g}: if that is right, derivatives are wrong by that much"
@@ -309,9 +445,19 @@ def from_gym(
         cost=cost,
         noise=dict(zip(names, sigma, strict=True)),
         period=step,
-        learning=learning,
+        learning=_learning(learning, step),
     )
     return GymPlant(env, system, step, steps, begin, checks, sigma, reader, goal)
+
+
+#: Keywords of `from_gym`.
+_KEYWORDS = [name for name in inspect.signature(from_gym).parameters if name not in ("env", "make")]
+
+
+def _learning(learning: Mapping[str, Any] | Settings | None, step: float) -> dict[str, Any]:
+    """Return the settings, with at most one measurement in a step."""
+    given = learning.nested() if isinstance(learning, Settings) else dict(learning or {})
+    return {**given, "select": {"spacing": step, **given.get("select", {})}}
 
 
 def _index(angle: str | int, names: Sequence[str]) -> int:
@@ -328,7 +474,7 @@ def _name(identity: str) -> str:
 
 
 def _own_step(env: gymnasium.Env[Any, Any]) -> float | None:
-    """Returns the step length that the environment states, if any."""
+    """Return the step length that the environment states, if any."""
     dt = getattr(env.unwrapped, "dt", None)
     return float(dt) if isinstance(dt, float | int | np.floating) else None
 
@@ -344,7 +490,7 @@ def _step_length(env: gymnasium.Env[Any, Any], dt: float | None) -> float:
 
 
 def _most_steps(env: gymnasium.Env[Any, Any]) -> int | None:
-    """Returns the number of steps after which the environment or a wrapper truncates an episode."""
+    """Return the number of steps after which the environment or a wrapper truncates an episode."""
     found = [getattr(env.spec, "max_episode_steps", None)]
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, gymnasium.wrappers.TimeLimit):
@@ -392,7 +538,7 @@ def _input_limits(
 
 
 def usual_writer(env: gymnasium.Env[Any, Any], size: int) -> Callable[[Any, Array], None] | None:
-    """Returns a standard function to write a state of this size; None if the environment offers none."""
+    """Return a standard function to write a state of this size; None if the environment offers none."""
     bare: Any = env.unwrapped
     if hasattr(bare, "set_state") and hasattr(bare, "model") and bare.model.nq + bare.model.nv == size:
         places = int(bare.model.nq)
