@@ -22,12 +22,26 @@ pub(crate) fn timed() -> Result<Outcome, String> {
     tested(|name| name == TIMED, "--test-concurrency=1", released)
 }
 
+/// Installs the browser and the packages of the tests, if they are missing and that is permitted.
+pub(crate) fn prepare() -> Result<(), String> {
+    if !answers("node") || !answers("npm") {
+        return Err("node 20 or later with npm is not installed".into());
+    }
+    browser()?;
+    packages(&folder())
+}
+
+/// Folder of the tests.
+fn folder() -> PathBuf {
+    root().join("tests/browser")
+}
+
 fn tested(
     chosen: impl Fn(&str) -> bool,
     beside: &str,
     built: fn() -> Result<PathBuf, String>,
 ) -> Result<Outcome, String> {
-    let folder = root().join("tests/browser");
+    let folder = folder();
     if !answers("node") || !answers("npm") {
         return Ok(Outcome::Missing("node 20 or later with npm is not installed".into()));
     }

@@ -42,6 +42,11 @@ pub(crate) fn run(update: bool) -> Result<Outcome, String> {
     compare(&recorded()?, &counts)
 }
 
+/// Installs valgrind, if it is missing and that is permitted.
+pub(crate) fn prepare() -> Result<(), String> {
+    valgrind().map(|_| ())
+}
+
 /// The version of valgrind, which is installed first if it is missing and that is permitted.
 fn valgrind() -> Result<String, String> {
     let version = || {

@@ -6,12 +6,15 @@
 //! | `target/dist` | the wheel, and the environment in which it is tested |
 
 use crate::readme::{blocks, path_with};
-use crate::run::{output, pass, root};
+use crate::run::{cargo, output, pass, root};
 use crate::steps::{Outcome, program};
 use crate::tell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Folder of the test environment.
+const FOLDER: &str = "target/python";
 /// Folder of the package.
 const CRATE: &str = "crates/ocorl-py";
 /// Maximum size of a wheel in bytes.
@@ -21,13 +24,20 @@ const PLATFORM: &str = "manylinux_2_17";
 /// Linker used to build for that platform.
 const ZIG: &str = "ziglang==0.15.2";
 
+/// Installs the packages of the tests.
+pub(crate) fn prepare() -> Result<(), String> {
+    let system = interpreter().ok_or("there is no python3 of version 3.10 or later")?;
+    prepared(&system, &root().join(FOLDER)).map(|_| ())
+}
+
 /// Builds the package with the feature that provokes panics on request; runs pytest, mypy and the Python code of the documents in an
 /// otherwise empty environment.
 pub(crate) fn test() -> Result<Outcome, String> {
     let Some(system) = interpreter() else {
         return Ok(Outcome::Missing("there is no python3 of version 3.10 or later".into()));
     };
-    let environment = root().join("target/python");
+    let environment = root().join(FOLDER);
+    same_features()?;
     let (python, wheel) = built(&system, &environment)?;
     pytest(&python, &[])?;
     let mut types = Command::new(&python);
@@ -53,8 +63,28 @@ pub(crate) fn test() -> Result<Outcome, String> {
 /// Runs the long tests of the Python package.
 pub(crate) fn soak() -> Result<(), String> {
     let system = interpreter().ok_or("there is no python3 of version 3.10 or later")?;
-    let (python, _) = built(&system, &root().join("target/python"))?;
+    let (python, _) = built(&system, &root().join(FOLDER))?;
     pytest(&python, &["-m", "slow", "-s"])
+}
+
+/// Checks that the package asks for the same features of every dependency as the workspace. Otherwise its build compiles them again.
+fn same_features() -> Result<(), String> {
+    let tree = |of: &[&str]| -> Result<BTreeSet<String>, String> {
+        let options =
+            ["--locked", "--edges", "normal,build,dev", "--format", "{p} [{f}]", "--prefix", "none"];
+        let said = output(cargo(&[&["tree"], of, &options].concat()))?.stdout;
+        let lines = String::from_utf8_lossy(&said).into_owned();
+        Ok(lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect())
+    };
+    let (package, workspace) = (tree(&["--package", "ocorl-py"])?, tree(&["--workspace"])?);
+    let more: Vec<&str> = package.difference(&workspace).map(String::as_str).collect();
+    if more.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "the workspace asks for more features of: {}; add them to {CRATE}/Cargo.toml, or the package compiles these again",
+        more.join(", ")
+    ))
 }
 
 /// Builds the package and installs it in the test environment; returns the environment's Python and the wheel.
@@ -76,7 +106,7 @@ fn pytest(python: &Path, options: &[&str]) -> Result<(), String> {
 /// Builds the distributable wheel, checks it, and runs the documents' Python code in an otherwise empty environment.
 pub(crate) fn dist() -> Result<(), String> {
     let python = interpreter().ok_or("there is no python3 of version 3.10 or later")?;
-    let tools = prepared(&python, &root().join("target/python"))?;
+    let tools = prepared(&python, &root().join(FOLDER))?;
     // A linker for the C library of old systems.
     install(&tools, &[ZIG])?;
     let folder = root().join("target/dist");
@@ -123,7 +153,7 @@ fn try_documents(python: &Path, wheel: &Path, folder: &Path) -> Result<(), Strin
     install(&fresh, &[&wheel.display().to_string()])?;
     let tried = folder.join("tried");
     std::fs::create_dir_all(&tried).map_err(|error| format!("{}: {error}", tried.display()))?;
-    for document in ["README.md", "crates/ocorl-py/README.md"] {
+    for document in ["README.md", "crates/ocorl-py/README.md", "docs/tutorials/from-python.md"] {
         let text = std::fs::read_to_string(root().join(document)).map_err(|e| format!("{document}: {e}"))?;
         let blocks = blocks(&text, "python");
         if blocks.is_empty() {
@@ -138,7 +168,7 @@ fn try_documents(python: &Path, wheel: &Path, folder: &Path) -> Result<(), Strin
 }
 
 /// A Python interpreter of a supported version.
-fn interpreter() -> Option<PathBuf> {
+pub(crate) fn interpreter() -> Option<PathBuf> {
     let check = "import sys; sys.exit(sys.version_info < (3, 10))";
     let good = |name: &&str| {
         let mut probe = Command::new(name);
@@ -149,7 +179,7 @@ fn interpreter() -> Option<PathBuf> {
 }
 
 /// Creates a virtual environment and returns its Python.
-fn environment(python: &Path, folder: &Path) -> Result<PathBuf, String> {
+pub(crate) fn environment(python: &Path, folder: &Path) -> Result<PathBuf, String> {
     let mut make = Command::new(python);
     make.args(["-m", "venv"]).arg(folder).current_dir(root());
     pass(make)?;
@@ -171,7 +201,7 @@ fn prepared(python: &Path, folder: &Path) -> Result<PathBuf, String> {
     Ok(made)
 }
 
-fn install(python: &Path, what: &[&str]) -> Result<(), String> {
+pub(crate) fn install(python: &Path, what: &[&str]) -> Result<(), String> {
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(what);
     pip.current_dir(root());

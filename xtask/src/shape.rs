@@ -30,6 +30,15 @@ pub(crate) fn module_uses() -> Result<Uses, String> {
     Ok(uses)
 }
 
+/// The minimum version of Rust that `Cargo.toml` states.
+pub(crate) fn stated_rust_version() -> Result<String, String> {
+    let manifest: toml::Table =
+        read(&root().join("Cargo.toml"))?.parse().map_err(|error| format!("Cargo.toml: {error}"))?;
+    let stated =
+        manifest.get("workspace").and_then(|workspace| workspace.get("package")?.get("rust-version"));
+    Ok(stated.and_then(toml::Value::as_str).ok_or("Cargo.toml states no rust-version")?.to_owned())
+}
+
 /// Dependencies between the crates of the workspace, without development dependencies.
 pub(crate) fn crate_uses() -> Result<Uses, String> {
     let mut manifests = vec![root().join("xtask/Cargo.toml")];
@@ -57,12 +66,12 @@ pub(crate) fn crate_uses() -> Result<Uses, String> {
     Ok(dependencies)
 }
 
-fn read(file: &Path) -> Result<String, String> {
+pub(crate) fn read(file: &Path) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Rust files in a folder and below that are not tests, sorted.
-fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for entry in entries {
@@ -151,6 +160,7 @@ fn first_names(group: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::{cargo, output};
 
     /// The allowed dependencies.
     struct Shape {
@@ -252,21 +262,25 @@ mod tests {
         }
     }
 
-    /// The compiler used for the tests must be the stated minimum version.
+    /// The stated minimum is the highest version that a dependency states, and not above the compiler of the tests. `cargo xtask oldest`
+    /// compiles with it.
     #[test]
-    fn the_stated_rust_version_is_the_tested_one() {
-        let value = |file: &str, path: [&str; 3]| -> String {
-            let table: toml::Value = toml::Value::Table(read(&root().join(file)).unwrap().parse().unwrap());
-            let found = path.iter().filter(|key| !key.is_empty()).fold(&table, |at, key| &at[*key]);
-            found.as_str().unwrap().to_owned()
-        };
-        let stated = value("Cargo.toml", ["workspace", "package", "rust-version"]);
-        let tested = value("rust-toolchain.toml", ["toolchain", "channel", ""]);
-        assert_eq!(
-            format!("{stated}.0"),
-            tested,
-            "rust-version of Cargo.toml and channel of rust-toolchain.toml"
-        );
+    fn the_stated_rust_version_is_the_oldest_that_the_dependencies_permit() {
+        let tested: toml::Table = read(&root().join("rust-toolchain.toml")).unwrap().parse().unwrap();
+        let tested = tested["toolchain"]["channel"].as_str().unwrap().to_owned();
+        let stated = stated_rust_version().unwrap();
+        let said = output(cargo(&["metadata", "--locked", "--offline", "--format-version", "1"])).unwrap();
+        let metadata: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+        let packages = metadata["packages"].as_array().unwrap();
+        let others = packages.iter().filter(|package| !package["source"].is_null());
+        let needed = others.filter_map(|package| package["rust_version"].as_str()).map(version).max();
+        assert_eq!(Some(version(&stated)), needed, "rust-version of Cargo.toml, and of the dependencies");
+        assert!(version(&stated) <= version(&tested), "rust-version of Cargo.toml is above {tested}");
+    }
+
+    fn version(text: &str) -> [u32; 2] {
+        let mut parts = text.split('.').map(|part| part.parse().unwrap());
+        [parts.next().unwrap(), parts.next().unwrap()]
     }
 
     #[test]

@@ -15,7 +15,7 @@ struct Soak {
     size: Option<(&'static str, usize)>,
 }
 
-const SOAKS: [Soak; 6] = [
+const SOAKS: [Soak; 8] = [
     Soak {
         name: "kills",
         shows: "study commands killed at random times lose nothing and give the same result",
@@ -29,6 +29,20 @@ const SOAKS: [Soak; 6] = [
         tests: "test(every_flipped_byte)",
         ignored: false,
         size: Some(("OCORL_FLIPS", 10_000)),
+    },
+    Soak {
+        name: "simulation",
+        shows: "whatever fails in a simulated laboratory, a study holds what was acknowledged",
+        tests: "test(whatever_fails)",
+        ignored: false,
+        size: Some(("OCORL_ROUNDS", 1_000_000)),
+    },
+    Soak {
+        name: "io",
+        shows: "every I/O call of five episodes fails once in every way, and nothing is lost",
+        tests: "test(every_call_of_five_episodes)",
+        ignored: true,
+        size: None,
     },
     Soak {
         name: "files",
