@@ -1,7 +1,8 @@
 """Which environments ocorl learns with its defaults: a table, made by
 
-    python studies/gymnasium/works.py            # runs what is missing, three seeds each
-    python studies/gymnasium/works.py report     # writes results/works.md
+    python studies/gymnasium/works.py                # runs what is missing, three seeds each
+    python studies/gymnasium/works.py CSTR --seed 0  # only environments of this name, only this seed
+    python studies/gymnasium/works.py report         # writes results/works.md
 
 Environments with known equations are plants sampled by Runge-Kutta steps; beside them stands the cost of a plan with
 holds of the same step on these equations, executed on the environment. The others are MuJoCo's. Each result is in
@@ -226,8 +227,12 @@ def main() -> None:
         (HERE / "results" / "works.md").write_text(report(results))
         print(report(results))
         return
-    only = sys.argv[1:]
-    for seed in SEEDS:
+    only, seeds = sys.argv[1:], SEEDS
+    if "--seed" in only:
+        at = only.index("--seed")
+        seeds = (int(only[at + 1]),)
+        del only[at : at + 2]
+    for seed in seeds:
         for name in TASKS:
             key = f"{name} {seed}"
             if key in results or (only and not any(word in name for word in only)):

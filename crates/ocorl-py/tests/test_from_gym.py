@@ -396,3 +396,14 @@ def test_the_noise_of_a_state_has_its_unit() -> None:
 
     plain, scaled = oscillator().noise, oscillator(state=at, write=write, cost="u0^2").noise
     assert scaled == pytest.approx(plain * [1e6, 1.0], rel=0.05)
+
+
+def test_a_reward_becomes_a_formula() -> None:
+    description = known("Pendulum-v1")
+    right = from_gym("Pendulum-v1", **description)
+    plant = from_gym("Pendulum-v1", **{**description, "cost": "reward"})
+    t, x, u = np.zeros(9), np.random.default_rng(0).normal(scale=3.0, size=(9, 2)), np.linspace(-2, 2, 9)[:, None]
+    assert plant.system.cost(t, x, u) == pytest.approx(right.system.cost(t, x, u), rel=1e-4)
+    assert plant.checks[-1].name == "reward" and plant.checks[-1].ok
+    with pytest.raises(ocorl.MistakeError, match="does not depend on the state"):
+        from_gym("MountainCarContinuous-v0", **{**known("MountainCarContinuous-v0"), "cost": "reward"})

@@ -18,7 +18,7 @@ def test_there_are_notebooks() -> None:
     assert len(SCRIPTS) >= 5
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", [*SCRIPTS, FOLDER / "equations.py"], ids=lambda path: path.stem)
 def test_a_notebook_runs(script: Path, tmp_path: Path) -> None:
     if "gymnasium" in script.read_text():
         pytest.importorskip("gymnasium")

@@ -39,7 +39,9 @@ from ._errors import (
 from ._ocorl import __version__
 
 if TYPE_CHECKING:
+    from ._cost import Quadratic, quadratic
     from ._figure import Figure
+    from ._jax import jax
     from ._model import GpDynamics, choose_times
     from ._ocorl import Controller, Draw, Plan
     from ._plant import Plant, Simulated
@@ -49,7 +51,8 @@ if TYPE_CHECKING:
     from ._settings import ModelSettings, PlanSettings, SelectSettings, Settings, TrackSettings
     from ._simulation import Simulation
     from ._study import Receipt, Study
-    from ._system import Quadratic, System, quadratic, strategies, systems, text
+    from ._symbolic import text
+    from ._system import System, strategies, systems
     from .gym import from_gym
     from .sweep import sweep
 
@@ -67,7 +70,7 @@ _HOMES = {
     "PlanSettings": "_settings",
     "Plant": "_plant",
     "Policy": "_policy",
-    "Quadratic": "_system",
+    "Quadratic": "_cost",
     "Receipt": "_study",
     "Result": "_result",
     "STOP": "_run",
@@ -81,15 +84,16 @@ _HOMES = {
     "Until": "_run",
     "choose_times": "_model",
     "from_gym": "gym",
+    "jax": "_jax",
     "optimal": "_run",
     "plan": "_run",
-    "quadratic": "_system",
+    "quadratic": "_cost",
     "report": "_run",
     "run": "_run",
     "strategies": "_system",
     "sweep": "sweep",
     "systems": "_system",
-    "text": "_system",
+    "text": "_symbolic",
 }
 
 __all__ = [
@@ -130,6 +134,7 @@ __all__ = [
     "__version__",
     "choose_times",
     "from_gym",
+    "jax",
     "optimal",
     "plan",
     "quadratic",

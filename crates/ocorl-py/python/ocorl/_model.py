@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from . import _ocorl
 from ._errors import MistakeError, NotFittedError
-from ._system import Quadratic, System, describe
+from ._cost import Cost
+from ._describe import describe
+from ._system import System
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -505,7 +507,7 @@ class GpDynamics:
         left = np.sum((truth - mean) ** 2, axis=0)
         return float(np.mean(1.0 - left / np.where(spread > 0, spread, 1.0)))
 
-    def task(self, cost: Quadratic | str | None, x0: Any, horizon: float | None, limits: Any) -> System:
+    def task(self, cost: Cost | None, x0: Any, horizon: float | None, limits: Any) -> System:
         """Build a task for the planner, with states x0, x1, ... and inputs u0, u1, ..."""
         self.fitted()
         for what, value in (("cost", cost), ("x0", x0), ("horizon", horizon)):

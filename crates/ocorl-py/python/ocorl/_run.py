@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import _ocorl
+from ._cost import Cost
 from ._errors import MistakeError
 from ._plant import OwnParts, Plant, Strategy, Tracker, runner
 from ._result import Optimal, Result
 from ._settings import Settings
 from ._study import Study, chosen
-from ._system import Equations, Quadratic, System, as_system
+from ._system import Equations, System, as_system
 
 if TYPE_CHECKING:
     from ._model import GpDynamics
@@ -514,7 +515,7 @@ def optimal(
 def plan(
     system: str | os.PathLike[str] | _ocorl.System | GpDynamics,
     *,
-    cost: Quadratic | str | None = None,
+    cost: Cost | None = None,
     x0: Any = None,
     horizon: float | None = None,
     limits: Any = None,
@@ -536,7 +537,7 @@ def plan(
     ----------
     system : str, path, System or GpDynamics
         System with equations, or a fitted model.
-    cost : Quadratic or str, optional
+    cost : Quadratic, str, callable or mapping, optional
         Cost of the task, for a model.
     x0 : array_like, optional
         Initial state; needed for a model without ``task``.

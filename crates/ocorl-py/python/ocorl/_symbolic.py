@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from ._errors import MistakeError
 
 #: Functions that expressions know.
@@ -67,3 +69,39 @@ def from_casadi(expression: Any) -> str:
         else:
             raise MistakeError(f"an operation of this CasADi expression has no equivalent in a system file: {expression}")
     return found
+
+
+def is_expression(value: Any) -> bool:
+    """Return whether a value is an expression: a text, a number, or of SymPy or CasADi."""
+    module = type(value).__module__.partition(".")[0]
+    return isinstance(value, (str, int, float, np.integer, np.floating)) or module in ("sympy", "casadi")
+
+
+def text(expression: Any) -> str:
+    """Return an expression as the text of a system file: a text, a number, or an expression of SymPy or CasADi.
+
+    Equations as text are evaluated about a hundred times faster than a Python function, with exact derivatives.
+
+    Parameters
+    ----------
+    expression : str, float, sympy.Expr or casadi.SX
+        The expression.
+
+    Returns
+    -------
+    str
+        Its text.
+
+    Examples
+    --------
+    >>> text("x^2"), text(2)
+    ('x^2', '2')
+    """
+    if isinstance(expression, str):
+        return expression
+    if isinstance(expression, (int, float, np.integer, np.floating)):
+        return str(expression)
+    module = type(expression).__module__.partition(".")[0]
+    if module in ("sympy", "casadi"):
+        return from_sympy(expression) if module == "sympy" else from_casadi(expression)
+    raise MistakeError(f"an expression cannot be a {type(expression).__name__}", hint='a text: "x^2 + u^2", or an expression of SymPy or CasADi')

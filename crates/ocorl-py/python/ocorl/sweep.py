@@ -40,7 +40,7 @@ from typing import Any, Protocol, overload
 from . import _ocorl
 from ._errors import BusyError, DamagedError, DiskError, MistakeError, OcorlError, WorkersError
 from ._map import Call, calls
-from ._system import _toml
+from ._toml import toml
 
 __all__ = ["Backend", "Began", "Call", "Done", "Lost", "SweepResult", "WorkersError", "drive", "main", "sweep"]
 
@@ -367,7 +367,7 @@ def _backend(backend: str | Backend, address: str | None, jobs: int | None) -> B
 def _grid(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[_ocorl.Grid, str]:
     """Read a grid, and derive the name of its folder."""
     if isinstance(grid, Mapping):
-        text = "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in grid.items())
+        text = "".join(f"{json.dumps(key)} = {toml(value)}\n" for key, value in grid.items())
         return _ocorl.Grid(text, "grid"), "sweep"
     if isinstance(grid, str) and "\n" in grid:
         return _ocorl.Grid(grid, "grid"), "sweep"

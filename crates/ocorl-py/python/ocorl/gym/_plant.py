@@ -22,6 +22,7 @@ from .._system import System
 from ._canvas import Array
 from ._checks import Check, look
 from ._reader import AnglePairs, Reader, differences, mujoco_state
+from ._reward import fit_reward
 
 Controller = Callable[[float, Array], npt.ArrayLike]
 
@@ -347,8 +348,9 @@ def from_gym(
         Initial state of every episode; by default that of ``reset(seed=seed)``.
     horizon : float, optional
         Duration of an episode; by default the time limit of the environment.
-    cost : Quadratic, str or mapping
-        Cost to be minimised, as in `ocorl.System`.
+    cost : Quadratic, str, callable or mapping
+        Cost to be minimised, as in `ocorl.System`. ``"reward"``: minus the reward, fitted by a formula of states and
+        inputs in trial runs; the check ``reward`` says how well.
     noise : float or array_like, optional
         Standard deviation of a measured derivative; by default estimated by a trial run.
     learning : mapping, optional
@@ -386,7 +388,7 @@ def from_gym(
     if cost is None:
         raise MistakeError(
             "no cost is given",
-            hint=f"give cost=ocorl.quadratic(...), or try ocorl.gym.known('{identity}')",
+            hint=f"give cost=ocorl.quadratic(...), or cost='reward'; or try ocorl.gym.known('{identity}')",
         )
     env = _environment(env, dt, make)
     space = env.action_space
@@ -425,16 +427,20 @@ def from_gym(
     own = _own_step(env)
     if own is not None and abs(own - step) > 1e-6 * own:
         said = f"dt is {step:g}, but the environment says that its steps are {own:g}: if that is right, derivatives are wrong by that much"
-        checks[-1] = Check("dt", False, said)
+        checks[3] = Check("dt", False, said)
+    steps = _steps(env, step, horizon)
+    names_of_inputs = list(inputs) if inputs is not None else [f"u{i}" for i in range(len(limits[0]))]
+    if isinstance(cost, str) and cost == "reward":
+        fit = fit_reward(reader, begin, names, names_of_inputs, turning, step, steps)
+        checks.append(Check("reward", fit.good, fit.words))
+        cost = fit.text
     for check in checks:
         if not check.ok:
             warnings.warn(check.words, stacklevel=2)
-    steps = _steps(env, step, horizon)
     if noise is None:
         sigma = spread
     else:
         sigma = np.broadcast_to(np.asarray(noise, dtype=np.float64), begin.shape).copy()
-    names_of_inputs = list(inputs) if inputs is not None else [f"u{i}" for i in range(len(limits[0]))]
     system = System(
         name=name or _name(identity),
         states=names,
