@@ -407,3 +407,20 @@ def test_a_reward_becomes_a_formula() -> None:
     assert plant.checks[-1].name == "reward" and plant.checks[-1].ok
     with pytest.raises(ocorl.MistakeError, match="does not depend on the state"):
         from_gym("MountainCarContinuous-v0", **{**known("MountainCarContinuous-v0"), "cost": "reward"})
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"noise": [1, 2, 3]}, "'noise' has the shape"),
+        ({"noise": "much"}, "'noise' must be numbers"),
+        ({"x0": "here"}, "'x0' must be numbers"),
+        ({"horizon": "long"}, "'horizon' must be a number"),
+        ({"dt": "short"}, "'dt' must be a number"),
+        ({"states": 3}, "'states' must be a list"),
+        ({"angles": 0}, "'angles' must be a list"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(more: dict[str, Any], words: str) -> None:
+    with pytest.raises(ocorl.MistakeError, match=words):
+        from_gym("Pendulum-v1", **{"dt": 0.05, "state": "angles", "cost": "angle0^2", **more})

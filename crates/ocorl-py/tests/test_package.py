@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -47,15 +50,51 @@ def test_what_the_documentation_shows_is_what_happens(name: str) -> None:
     assert failed == 0
 
 
-def test_every_public_thing_is_documented() -> None:
+def section(doc: str, title: str) -> str:
+    """A section of a docstring in the form of numpydoc."""
+    found = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n-{{3,}}|\Z)", inspect.cleandoc(doc) + "\n", re.MULTILINE | re.DOTALL)
+    return found.group(1) if found else ""
+
+
+def undocumented(label: str, thing: Any) -> list[str]:
+    """What is missing in the docstring of a class or a function."""
+    doc = thing.__doc__
+    if not doc:
+        return [f"{label}: no docstring"]
+    if hasattr(thing, "__dataclass_fields__"):
+        return []  # the fields have comments of their own
+    described = re.findall(r"^([\w*, ]+?)(?: :.*)?$", section(doc, "Parameters"), re.MULTILINE)
+    named = {name.strip(" *") for line in described for name in line.split(",")}
+    signature = inspect.signature(thing)
+    taken = {name for name, p in signature.parameters.items() if name != "self" and not name.startswith("_") and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    missing = [f"{label}: '{name}' is not among the parameters" for name in sorted(taken - named)]
+    returned = None if isinstance(thing, type) else signature.return_annotation
+    if returned not in (None, "None") and not section(doc, "Returns"):
+        missing.append(f"{label}: no section 'Returns'")
+    return missing
+
+
+def test_every_public_thing_is_documented_in_the_form_of_numpydoc() -> None:
+    missing: list[str] = []
     for name in ocorl.__all__:
-        if name == "__version__":
-            continue
         thing = getattr(ocorl, name)
-        assert thing.__doc__, name
+        if name == "__version__" or name.endswith("Error") or name == "STOP":
+            continue
+        if thing.__module__ == "ocorl._ocorl":
+            # The compiled part: a summary for each class and method.
+            missing += [f"{name}.{m}" for m, value in vars(thing).items() if not m.startswith("_") and callable(value) and not value.__doc__]
+            continue
+        missing += undocumented(name, thing)
         for member, value in vars(thing).items() if isinstance(thing, type) else ():
-            if not member.startswith("_") and callable(value) and thing.__module__ != "ocorl._ocorl":
-                assert value.__doc__, f"{name}.{member}"
+            function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+            if member.startswith("_"):
+                continue
+            if inspect.isfunction(function):
+                bound = value.__get__(None, thing) if isinstance(value, (classmethod, staticmethod)) else function
+                missing += undocumented(f"{name}.{member}", bound)
+            elif isinstance(value, property) and not value.__doc__:
+                missing.append(f"{name}.{member}: no docstring")
+    assert not missing, "\n".join(missing)
 
 
 def test_errors_are_what_they_should_be() -> None:

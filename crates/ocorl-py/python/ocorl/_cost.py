@@ -9,10 +9,11 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import accepts
 from ._errors import MistakeError
 from ._symbolic import is_expression, text
 from ._toml import number, numbers, quoted
-from ._trace import accepts, formulas
+from ._trace import formulas
 
 Array = npt.NDArray[np.float64]
 #: Weights: one number for each quantity, a dictionary by name, or a matrix.
@@ -70,7 +71,7 @@ def named(what: str, weights: Weights, names: Sequence[str]) -> dict[str, float]
             raise MistakeError(
                 f"'{what}' names '{unknown[0]}', which is not there", hint=f"there are: {', '.join(names)}"
             )
-        return {name: float(value) for name, value in weights.items()}
+        return {name: float(number(value, f"{what} of {name}")) for name, value in weights.items()}
     try:
         values = np.asarray(weights, dtype=float)
     except (TypeError, ValueError) as error:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import accepts
 from ._cost import Cost, cost_section, named
 from ._errors import MistakeError
 from ._symbolic import text
 from ._toml import number, numbers, quoted, table, toml
-from ._trace import accepts, formulas
+from ._trace import formulas
 
 
 def _right_sides(

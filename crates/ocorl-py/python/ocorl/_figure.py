@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _ocorl
+from ._arguments import path as _path
 from ._errors import MistakeError
 
 
@@ -78,7 +79,7 @@ class Figure:
             A file ``.svg``, ``.png`` or ``.pdf`` for the figure, ``.csv`` for its data. PDF, and PNG of a figure that
             was not drawn here, need matplotlib.
         """
-        name = os.fspath(path)
+        name = _path(path, "path")
         if name.endswith((".png", ".pdf")):
             from ._draw import picture
 

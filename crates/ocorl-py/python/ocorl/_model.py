@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from . import _ocorl
 from ._errors import MistakeError, NotFittedError
+from ._arguments import array as checked
+from ._arguments import whole
 from ._cost import Cost
 from ._describe import describe
 from ._system import System
@@ -214,11 +216,32 @@ class GpDynamics:
     )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return all parameters of the constructor."""
+        """Return all parameters of the constructor.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            For scikit-learn; no parameter is an estimator.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
         return {name: getattr(self, name) for name in self._PARAMETERS}
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters of the constructor.
+
+        Parameters
+        ----------
+        **parameters
+            New values by name.
+
+        Returns
+        -------
+        GpDynamics
+            The same model.
 
         Examples
         --------
@@ -314,6 +337,9 @@ class GpDynamics:
 
     def _learn(self, x: Array, u: Array, dots: Array, noise: Array) -> None:
         """Fit the model to rows."""
+        whole(self.seed, "seed")
+        if np.ndim(self.angles) != 1 or not all(isinstance(i, (int, np.integer)) for i in self.angles):
+            raise MistakeError(f"'angles' must be a list of columns of X, not {self.angles!r}")
         self._adopt(_ocorl.Model(x, u, dots, noise, list(self.angles), self._settings(), self.seed), x, u, dots, noise)
 
     def _adopt(self, model: _ocorl.Model, x: Array, u: Array, dots: Array, noise: Array) -> None:
@@ -343,7 +369,18 @@ class GpDynamics:
 
     @classmethod
     def learned(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model that a run or a study has learned, from its description by the compiled part."""
+        """Return the model that a run or a study has learned.
+
+        Parameters
+        ----------
+        found : mapping
+            Description by the compiled part.
+
+        Returns
+        -------
+        GpDynamics
+            The model.
+        """
         settings = found["settings"]
         names = ("kernel", *cls._PARAMETERS[3:13])
         model = cls(**{name: settings[name] for name in names}, noise=found["noise"][0], angles=found["angles"])
@@ -382,8 +419,21 @@ class GpDynamics:
         self._adopt(model, *(np.concatenate(pair) for pair in zip(self._data, (x, u, dots, noise))))
         return self
 
+    def __getattr__(self, name: str) -> Any:
+        # Attributes that fitting makes end with an underscore.
+        if name.endswith("_") and not name.startswith("_"):
+            if "_model" not in self.__dict__:
+                raise NotFittedError(f"the model is not fitted yet, so it has no '{name}'", hint="model.fit(X, X_dot, U=U)")
+        raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
+
     def fitted(self) -> _ocorl.Model:
-        """Return the fitted compiled model."""
+        """Return the compiled model.
+
+        Returns
+        -------
+        Model
+            The model; it must be fitted.
+        """
         model: _ocorl.Model | None = getattr(self, "_model", None)
         if model is None:
             raise NotFittedError("the model is not fitted yet", hint="model.fit(X, X_dot, U=U)")
@@ -508,7 +558,18 @@ class GpDynamics:
         return float(np.mean(1.0 - left / np.where(spread > 0, spread, 1.0)))
 
     def task(self, cost: Cost | None, x0: Any, horizon: float | None, limits: Any) -> System:
-        """Build a task for the planner, with states x0, x1, ... and inputs u0, u1, ..."""
+        """Build a task for the planner, with states x0, x1, ... and inputs u0, u1, ...
+
+        Parameters
+        ----------
+        cost, x0, horizon, limits
+            As in :func:`ocorl.plan`.
+
+        Returns
+        -------
+        System
+            The task.
+        """
         self.fitted()
         for what, value in (("cost", cost), ("x0", x0), ("horizon", horizon)):
             if value is None:
@@ -592,7 +653,8 @@ def choose_times(
         raise MistakeError(f"'model' cannot be a {type(model).__name__}", hint="fit one: ocorl.GpDynamics().fit(X, X_dot, U=U)")
     if noise is None:
         raise MistakeError("'noise' is needed with a compiled model")
-    rows, times = np.asarray(z, dtype=float), np.asarray(t, dtype=float)
+    rows, times = checked(z, "z"), checked(t, "t")
+    whole(count, "count")
     if not np.isfinite(times).all():
         raise MistakeError("'t' has entries that are not finite")
     return np.asarray(_ocorl.choose_times(strategy, compiled, times, rows, count, np.asarray(noise, dtype=float)), dtype=np.intp)

@@ -148,7 +148,20 @@ class Simulated:
         self._rng = np.random.default_rng(seed)
 
     def run(self, controller: Any, measure_at: Array) -> dict[str, Any]:
-        """Run one episode, and measure states, inputs and derivatives."""
+        """Run one episode, and measure states, inputs and derivatives.
+
+        Parameters
+        ----------
+        controller : Controller
+            Controller of a plan.
+        measure_at : array_like
+            Measurement times.
+
+        Returns
+        -------
+        dict
+            Arguments of :meth:`Study.tell`.
+        """
         system, horizon = self._system, controller.horizon
         # A step of the record divides the period, so that no sample lies across a change of the input.
         period = getattr(controller, "period", horizon / 200.0)

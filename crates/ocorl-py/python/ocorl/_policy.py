@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _ocorl
+from ._arguments import array
 
 Array = npt.NDArray[np.float64]
 
@@ -44,10 +45,10 @@ class Policy:
 
     def __call__(self, t: Any, x: Any) -> Array:
         """Return the input at time t and state x, or one row for each row of x."""
-        states = np.asarray(x, dtype=float)
+        states = array(x, "x")
         one = states.ndim < 2
         rows = states.reshape(1, -1) if one else states
-        times = np.broadcast_to(np.asarray(t, dtype=float), (len(rows),))
+        times = array(t, "t", (len(rows),))
         controls = self.plan.evaluate(times, rows, self.leg)
         return controls[0] if one else controls
 

@@ -137,6 +137,11 @@ class Episode:
 class Result(Tabular):
     """Result of a run: costs, episodes, tables, figures. Costs are in the units of the paper's table.
 
+    Parameters
+    ----------
+    data : mapping
+        What the compiled part returns; :func:`ocorl.run` makes it.
+
     Examples
     --------
     >>> import ocorl

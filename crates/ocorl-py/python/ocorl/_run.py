@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import _ocorl
+from ._arguments import path as _path
+from ._arguments import real, whole
 from ._cost import Cost
 from ._errors import MistakeError
 from ._plant import OwnParts, Plant, Strategy, Tracker, runner
@@ -59,7 +61,15 @@ class Until:
     tolerance: float = 1e-3
 
     def judge(self) -> Callable[[Mapping[str, Any]], bool]:
-        """Return a function that is called with the record of each episode, and returns whether to end."""
+        """Return a function for the records of episodes in their order.
+
+        Returns
+        -------
+        callable
+            Function of a record that returns whether to end.
+        """
+        real(self.cost, "cost")
+        whole(self.patience, "patience")
         best, since = float("inf"), 0
 
         def over(record: Mapping[str, Any]) -> bool:
@@ -251,11 +261,18 @@ def run(
     [5, 5]
     """
     described = as_system(system)
+    whole(seed, "seed")
+    whole(threads, "threads")
+    if callback is not None and not callable(callback):
+        raise MistakeError(f"'callback' must be a function of an event, not a {type(callback).__name__}")
+    if not isinstance(settings, (str, os.PathLike)):
+        raise MistakeError(f"'settings' must be a name or a file, not a {type(settings).__name__}", hint="single settings: set=")
+    settings = os.fspath(settings)
     own_strategy = strategy if callable(strategy) else None
     changes = chosen(set, None if callable(strategy) else strategy, explore, episodes, measurements)
     known = _known(model)
     listener = _Listener(quiet, progress, callback, until, episodes)
-    folder = None if out is None else os.fspath(out)
+    folder = None if out is None else _path(out, "out")
     try:
         if isinstance(plant, Plant) and not isinstance(plant, type):
             if threads is not None:
@@ -500,6 +517,8 @@ def optimal(
     >>> round(best.cost, 2), best.x.shape
     (20.16, (1001, 2))
     """
+    for what, value in (("intervals", intervals), ("holds", holds), ("seed", seed), ("stages", stages), ("effort", effort), ("threads", threads)):
+        whole(value, what)
     answer = _ocorl.optimal(
         as_system(system),
         intervals=intervals,
@@ -595,6 +614,11 @@ def plan(
     else:
         _refuse("a system", cost=cost, limits=limits, task=task, explore=None if explore == "mean" else explore)
         described = as_system(system)
+    wholes = {"intervals": intervals, "random_starts": random_starts, "stages": stages, "max_iterations": max_iterations, "seed": seed}
+    for what, number in wholes.items():
+        whole(number, what)
+    real(horizon, "horizon")
+    real(period, "period")
     return _ocorl.plan(
         described,
         model=model,
@@ -634,4 +658,4 @@ def report(folder: str | os.PathLike[str], path: str | os.PathLike[str] | None =
     str
         Path of the report.
     """
-    return _ocorl.report(os.fspath(folder), None if path is None else os.fspath(path))
+    return _ocorl.report(_path(folder, "folder"), None if path is None else _path(path, "path"))

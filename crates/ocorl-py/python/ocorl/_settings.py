@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from ._errors import MistakeError
+
 Integrator = Literal["euler", "heun", "rk4"]
 
 
@@ -123,7 +125,13 @@ class Settings:
     more: Mapping[str, object] | None = None
 
     def paths(self) -> dict[str, object]:
-        """Return the given settings by path."""
+        """Return the given settings by path.
+
+        Returns
+        -------
+        dict
+            Values by path, such as ``plan.intervals``.
+        """
         found: dict[str, object] = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -137,7 +145,13 @@ class Settings:
         return found
 
     def nested(self) -> dict[str, Any]:
-        """Return the given settings as nested dictionaries, as in a file."""
+        """Return the given settings as nested dictionaries, as in a file.
+
+        Returns
+        -------
+        dict
+            Values and sections by name.
+        """
         found: dict[str, Any] = {}
         for path, value in self.paths().items():
             *above, name = path.split(".")
@@ -150,4 +164,8 @@ class Settings:
 
 def as_paths(settings: Mapping[str, object] | Settings | None) -> dict[str, object]:
     """Return settings by path, from a dictionary or from :class:`Settings`."""
-    return settings.paths() if isinstance(settings, Settings) else dict(settings or {})
+    if isinstance(settings, Settings):
+        return settings.paths()
+    if settings is not None and not isinstance(settings, Mapping):
+        raise MistakeError(f"'set' cannot be a {type(settings).__name__}", hint='as in: set={"plan.intervals": 100}, or ocorl.Settings(...)')
+    return dict(settings or {})

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import _ocorl
+from ._arguments import path as _path
+from ._arguments import whole
 from ._errors import MistakeError, StudyError
 from ._figure import Figure
 from ._frames import Table, Tabular, columns, joined
@@ -72,7 +74,18 @@ class Receipt(Mapping[str, Any]):
 
     @classmethod
     def of(cls, entries: Mapping[str, Any]) -> Receipt:
-        """Return the receipt with these entries."""
+        """Return the receipt with these entries.
+
+        Parameters
+        ----------
+        entries : mapping
+            Entries; those without a field go to ``more``.
+
+        Returns
+        -------
+        Receipt
+            The receipt.
+        """
         names = {part.name for part in fields(cls)} - {"more"}
         own = {name: value for name, value in entries.items() if name in names}
         return cls(**own, more={name: value for name, value in entries.items() if name not in names})
@@ -253,7 +266,33 @@ class Study(_ocorl.Study, Tabular):
         """Open the study in a folder, or create it.
 
         An existing study must have the same system, settings and seed. Without ``system`` the study must exist, and
-        only ``episodes`` can be given. The parameters are those of :meth:`create`.
+        only ``episodes`` can be given.
+
+        Parameters
+        ----------
+        folder : path
+            Folder of the study.
+        system : str, path or System, optional
+            Name of a built-in system, file of a system, or :class:`ocorl.System`.
+        seed : int, default 0
+            Root seed of all random streams. The same seed gives the same run, bit for bit.
+        settings : str, default "default"
+            ``"default"``, ``"reference"`` (the authors' settings), or a TOML file.
+        set : mapping or Settings, optional
+            Single settings: :class:`ocorl.Settings`, or by path, for example ``{"plan.intervals": 100, "model.kernel": "rbf + linear"}``.
+        strategy : str, optional
+            Measurement strategy, one of :func:`ocorl.strategies`.
+        explore : str, optional
+            ``"optimistic"``, ``"mean"``, ``"thompson"``, ``"bonus"``, ``"explore"``, ``"weight-space"`` (linear
+            kernels only), ``"epsilon-greedy"`` or ``"boltzmann"``.
+        episodes : int, optional
+            Total number of episodes, including the exploratory episode 0.
+        measurements : int, optional
+            Number of measurements per episode.
+        price_measurement, price_episode : float, default 0
+            Price of a measurement and of an episode.
+        budget : float, optional
+            Total price after which the study ends.
 
         Returns
         -------
@@ -281,7 +320,7 @@ class Study(_ocorl.Study, Tabular):
         *system: _ocorl.System,
         **how: Any,
     ) -> Self:
-        made = super().__new__(cls, mode, os.fspath(folder), *system, **how)
+        made = super().__new__(cls, mode, _path(folder, "folder"), *system, **how)
         # The working directory may change later.
         made._home = os.path.abspath(folder)
         return made
@@ -419,7 +458,7 @@ class Study(_ocorl.Study, Tabular):
         Receipt
             As in :meth:`tell`.
         """
-        receipt = super().tell_file(os.fspath(path), self._episode(plan), how=_how(more, correct))
+        receipt = super().tell_file(_path(path, "path"), self._episode(plan), how=_how(more, correct))
         heeded(receipt)
         return Receipt.of(receipt)
 
@@ -514,7 +553,7 @@ class Study(_ocorl.Study, Tabular):
             Number of new measurements.
         """
         if path is not None:
-            return super().import_file(os.fspath(path))
+            return super().import_file(_path(path, "path"))
         return super().import_(t, x, u, x_dot)
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -530,7 +569,7 @@ class Study(_ocorl.Study, Tabular):
         str
             Path of the report.
         """
-        return _ocorl.report(self._home, None if path is None else os.fspath(path))
+        return _ocorl.report(self._home, None if path is None else _path(path, "path"))
 
     def plot(self, what: str = "cost", episode: int | None = None, *, ax: Any = None) -> Any:
         """Draw a figure of the study or of one of its episodes.

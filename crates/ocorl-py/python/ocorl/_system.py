@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _ocorl
+from ._arguments import accepts, real
 from ._cost import Cost
 from ._describe import describe
 from ._errors import MistakeError
@@ -18,7 +19,6 @@ from ._jax import JaxFunction
 from ._settings import Settings
 from ._simulation import Simulation
 from ._symbolic import is_expression
-from ._trace import accepts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -322,6 +322,12 @@ class System(_ocorl.System):
         """
         if isinstance(controller, _ocorl.Plan):
             controller = controller.controller()
+        if not isinstance(controller, (_ocorl.Controller, type)) and callable(controller):
+            accepts(controller, "controller", ("t", "x"))
+        elif not isinstance(controller, _ocorl.Controller):
+            raise MistakeError(f"'controller' cannot be a {type(controller).__name__}", hint="a function (t, x), a plan, or plan.controller()")
+        for what, value in (("horizon", horizon), ("dt", dt), ("period", period)):
+            real(value, what)
         planned = None
         if isinstance(controller, _ocorl.Controller):
             controller.reset()

@@ -6,7 +6,6 @@ and is stored with the system. Branches on values cannot be written down; they a
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,10 +18,6 @@ from ._errors import MistakeError, OcorlError
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
 #: Length from which a result that is used twice gets a name of its own.
 LONG = 24
-
-
-#: Hint for equations that depend on time.
-TIMELESS = "time can be a state with derivative 1"
 
 
 class _Branch(TypeError):
@@ -394,23 +389,3 @@ def formulas(
         if isinstance(error.__context__, _Branch) or any(word in str(error) for word in ("ufunc", "object", "Symbol")):
             raise MistakeError(f"{what} cannot be written as a formula", [("cause", str(error))], hint) from error
         raise
-
-
-def accepts(f: Any, what: str, names: tuple[str, ...]) -> None:
-    """Check that a function accepts these arguments, as far as its signature tells."""
-    if isinstance(f, type) or not callable(f):
-        kind = f"the class {f.__name__}" if isinstance(f, type) else f"a {type(f).__name__}"
-        raise MistakeError(f"'{what}' must be a function {what}({', '.join(names)}), not {kind}")
-    try:
-        signature = inspect.signature(f)
-    except (TypeError, ValueError):
-        return
-    try:
-        signature.bind(*names)
-    except TypeError:
-        expected = f"{what}({', '.join(names)})"
-        hint = TIMELESS if "t" in signature.parameters and "t" not in names else None
-        raise MistakeError(f"'{what}' must be a function {expected}, not {what}{signature}", hint=hint) from None
-    first = next(iter(signature.parameters), "")
-    if first in ("t", "time") and names[0] != "t":
-        raise MistakeError(f"'{what}' must be a function {what}({', '.join(names)}), not {what}{signature}", hint=TIMELESS)

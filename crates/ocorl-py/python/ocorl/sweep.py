@@ -307,6 +307,8 @@ def sweep(
         return calls(grid, over, backend, jobs, say_call)
     if over is not None:
         backend = over
+    if not isinstance(grid, (str, os.PathLike, Mapping)):
+        raise MistakeError(f"'grid' cannot be a {type(grid).__name__}", hint="a file, a dictionary, or a function")
     described, name = _grid(grid)
     folder = Path(out) if out is not None else Path("sweeps") / name
     cells, names, budget = described.cells, described.names, described.budget

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from .._arguments import array, real
 from .._errors import MistakeError, PlantError
 from .._ocorl import Plan
 from .._settings import Settings
@@ -392,6 +393,9 @@ def from_gym(
         )
     env = _environment(env, dt, make)
     space = env.action_space
+    for what, given in (("states", states), ("inputs", inputs), ("angles", angles)):
+        if given is not None and (isinstance(given, str) or not isinstance(given, Sequence | Mapping)):
+            raise MistakeError(f"'{what}' must be a list of names, not {given!r}")
     if not isinstance(space, spaces.Box):
         raise MistakeError(f"the actions of this environment are {space}; ocorl needs continuous ones (a Box)")
     limits = _input_limits(space, inputs, action)
@@ -420,7 +424,7 @@ def from_gym(
     turning = [_index(angle, names) for angle in angles]
     usual = None if convert is not None else usual_writer(env, len(start))
     reader = Reader(env, state, write or usual, action, turning, limits, seed, convert)
-    begin = np.array(start if x0 is None else x0, dtype=np.float64).reshape(-1)
+    begin = array(start if x0 is None else x0, "x0").reshape(-1).copy()
     if begin.shape != start.shape:
         raise MistakeError(f"x0 has {len(begin)} numbers; there are {len(start)} states: {', '.join(names)}")
     checks, spread = look(reader, begin, x0 is not None, state is None and convert is None, names, step)
@@ -440,7 +444,7 @@ def from_gym(
     if noise is None:
         sigma = spread
     else:
-        sigma = np.broadcast_to(np.asarray(noise, dtype=np.float64), begin.shape).copy()
+        sigma = array(noise, "noise", begin.shape)
     system = System(
         name=name or _name(identity),
         states=names,
@@ -490,7 +494,7 @@ def _step_length(env: gymnasium.Env[Any, Any], dt: float | None) -> float:
         dt = _own_step(env)
         if dt is None:
             raise MistakeError("this environment does not say how long a step is; give dt=")
-    if not (np.isfinite(dt) and dt > 0):
+    if not (np.isfinite(real(dt, "dt") or 0.0) and dt > 0):
         raise MistakeError(f"dt is {dt}; it must be positive")
     return float(dt)
 
@@ -512,7 +516,7 @@ def _steps(env: gymnasium.Env[Any, Any], dt: float, horizon: float | None) -> in
         horizon = most * dt if most is not None else getattr(own, "horizon", None)
         if horizon is None:
             raise MistakeError("this environment has no time limit; give horizon=")
-    steps = max(1, round(float(horizon) / dt))
+    steps = max(1, round(float(real(horizon, "horizon") or 0.0) / dt))
     if most is not None and steps > most:
         raise MistakeError(f"a horizon of {horizon:g} is {steps} steps; the environment ends after {most}")
     return steps
