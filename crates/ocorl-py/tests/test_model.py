@@ -77,6 +77,23 @@ def test_derivatives_are_estimated_where_there_are_none(method: str) -> None:
     assert one.n_features_in_ == 3
 
 
+def test_bands_of_estimated_derivatives_contain_the_true_ones() -> None:
+    system, noise, inside = ocorl.System("pendulum"), 0.01, []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        runs = []
+        for _ in range(3):
+            a, b = rng.uniform(0, 6, 2)
+            law = lambda t, x, a=a, b=b: [2 * np.sin(1.3 * t + a) + np.sin(0.5 * t + b)]  # noqa: E731
+            runs.append(system.simulate(law, x0=[rng.uniform(-1, 1), 0], dt=0.1))
+        noisy = [run.x + noise * rng.normal(size=run.x.shape) for run in runs]
+        model = ocorl.GpDynamics(state_noise=noise).fit(noisy, t=[run.t for run in runs], U=[run.u for run in runs])
+        x, u = np.concatenate([run.x for run in runs]), np.concatenate([run.u for run in runs])
+        mean, std = model.predict(x, u, return_std=True)
+        inside.append((np.abs(system.derivative(x, u) - mean) < 1.96 * std).mean(axis=0))
+    assert np.mean(inside, axis=0).min() > 0.8, inside
+
+
 def test_mistakes_are_named() -> None:
     X, D, U = data(20)
     for fit, message in [

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -98,6 +100,29 @@ def test_progress_goes_where_it_is_asked_to(capsys: pytest.CaptureFixture[str], 
     assert capsys.readouterr().out == ""
     with pytest.raises(ocorl.MistakeError, match="no progress 'bars'"):
         ocorl.run("pendulum", progress="bars")  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_a_run_while_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython.display", None)
+    with pytest.raises(ocorl.MistakeError, match="needs a notebook"):
+        ocorl.run("pendulum", episodes=2, progress="live", set=QUICK)
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, html: str) -> None:
+            shown.append(html)
+
+    def display(html: str, display_id: bool) -> Handle:
+        shown.append(html)
+        return Handle()
+
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(HTML=str, display=display))
+    for plant in (None, ocorl.Simulated(ocorl.System("pendulum"))):
+        shown.clear()
+        result = ocorl.run("pendulum", episodes=2, progress="live", set=QUICK, plant=plant)
+        assert "begins" in shown[0] and any("episode 1: planning" in html for html in shown)
+        assert f"{result.episodes[1].cost:.4f}" in shown[-1] and "<svg" in shown[-1] and "<b>over</b>" in shown[-1]
 
 
 def test_typed_settings_are_settings_by_path() -> None:

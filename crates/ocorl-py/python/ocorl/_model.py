@@ -28,6 +28,8 @@ Array = npt.NDArray[np.float64]
 PICKLE_FORM = 1
 #: Maximum number of points whose joint covariance is returned.
 MOST_JOINT = 5_000
+#: Autocorrelation of residuals that counts as none.
+SMALL = 0.05
 #: Names of the kernels; sums, products and parentheses combine them.
 KERNELS = ("rbf", "matern-5/2", "matern-3/2", "linear", "constant", "periodic")
 
@@ -287,7 +289,8 @@ class GpDynamics:
             States.
         X_dot : array_like, shape (n, states), optional
             Derivatives. Without them they are estimated from the states and ``t``; the standard deviation of the
-            estimate becomes the noise.
+            estimate becomes the noise. It grows by the correlation of neighbouring estimates, which two further fits
+            find in the residuals.
         U : array_like, shape (n, inputs), optional
             Inputs.
         t : array_like, shape (n,), optional
@@ -333,7 +336,34 @@ class GpDynamics:
         if len(widths) > 1:
             raise MistakeError(f"trajectories have different columns: {sorted(widths)}")
         self._learn(*(np.concatenate(parts) for parts in (xs, us, ds, ns)))
+        if X_dot is None:
+            for _ in range(2):
+                growth = self._correlation(xs, us, ds, ns)
+                self._learn(np.concatenate(xs), np.concatenate(us), np.concatenate(ds), np.concatenate(ns) * growth)
         return self
+
+    def _correlation(self, xs: list[Array], us: list[Array], ds: list[Array], ns: list[Array]) -> Array:
+        """Return the factor by which the noise of derivatives that were estimated from states grows, for each output.
+
+        Neighbouring estimates share measurements, so their errors are alike: n of them tell as much as n/τ independent
+        ones, with the integrated autocorrelation time τ = 1 + 2 Σ ρ_k of the residuals. With v, the mean square of the
+        residuals in units of their noise, the factor is sqrt(max(1, v) τ).
+        """
+        squares, times = [], []
+        for x, u, d, n in zip(xs, us, ds, ns):
+            residual = (d - self.predict(x, u)) / n
+            power = (residual**2).mean(axis=0)
+            time = np.ones(d.shape[1])
+            for j in range(d.shape[1]):
+                for k in range(1, len(residual) // 3):
+                    correlation = float((residual[k:, j] * residual[:-k, j]).mean()) / max(power[j], 1e-300)
+                    if correlation < SMALL:
+                        break
+                    time[j] += 2.0 * correlation
+            squares.append(power)
+            times.append(time)
+        factor: Array = np.sqrt(np.maximum(np.mean(squares, axis=0), 1.0) * np.mean(times, axis=0))
+        return factor
 
     def _learn(self, x: Array, u: Array, dots: Array, noise: Array) -> None:
         """Fit the model to rows."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -38,7 +38,7 @@ STOP = object()
 
 
 #: How a run reports its progress.
-Progress = Literal["table", "log", "bar"]
+Progress = Literal["table", "log", "bar", "live"]
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,16 @@ class _Listener:
     """Receives the messages of a run: shows progress and warnings, passes events to a callback, decides when to end."""
 
     def __init__(self, quiet: bool, progress: Progress, callback: Callback | None, until: Any, episodes: int | None) -> None:
-        if progress not in ("table", "log", "bar"):
-            raise MistakeError(f"no progress '{progress}'", hint="there are: table, log, bar; or quiet=True")
+        if progress not in get_args(Progress):
+            raise MistakeError(f"no progress '{progress}'", hint=f"there are: {', '.join(get_args(Progress))}; or quiet=True")
         self.quiet, self.progress, self.callback, self.over = quiet, progress, callback, _judge(until)
         self.warned: set[str] = set()
         self.bar: Any = None
+        self.view: Any = None
+        if progress == "live" and not quiet:
+            from ._live import LiveView
+
+            self.view = LiveView()
         if progress == "bar" and not quiet:
             try:
                 self.bar = import_module("tqdm.auto").tqdm(total=episodes, unit="episode")
@@ -114,6 +119,8 @@ class _Listener:
     def __call__(self, kind: str, contents: Any) -> bool:
         """Take a message; return whether the run is to end."""
         if kind == "event":
+            if self.view is not None:
+                self.view.event(contents)
             answer = self.callback(contents) if self.callback is not None else None
             if contents.get("event") != "episode":
                 return False
@@ -127,7 +134,9 @@ class _Listener:
                 print(contents, end="", flush=True)
         elif contents not in self.warned:
             self.warned.add(contents)
-            if self.progress == "log":
+            if self.view is not None:
+                self.view.warning(contents)
+            elif self.progress == "log":
                 _log.warning("%s", contents)
             else:
                 print(f"warning: {contents}", file=sys.stderr, flush=True)
@@ -145,7 +154,9 @@ class _Listener:
             self.bar.set_postfix(cost=shown)
 
     def close(self) -> None:
-        """Close the progress bar."""
+        """Close the progress bar or the view."""
+        if self.view is not None:
+            self.view.close()
         if self.bar is not None:
             self.bar.close()
 
@@ -219,8 +230,9 @@ def run(
         Number of threads of a simulation; by default all processors. The result does not depend on it.
     quiet : bool, default False
         Whether to print nothing, warnings included.
-    progress : {"table", "log", "bar"}, default "table"
-        How to report progress: the printed table, the logger ``ocorl``, or a bar of tqdm.
+    progress : {"table", "log", "bar", "live"}, default "table"
+        How to report progress: the printed table, the logger ``ocorl``, a bar of tqdm, or a view in a notebook that is
+        updated in place.
     callback : callable, optional
         Receives every event as a dictionary. If it returns :data:`ocorl.STOP` for an episode, the run ends.
     until : float, Until or callable, optional
