@@ -113,6 +113,9 @@ export class EpisodeView {
   fetch(episode) {
     const known = this.cache.get(episode);
     if (known) return known;
+    // While the learner plans an episode, the study does not contain it yet.
+    const stored = this.summary.rows.some((row) => row.episode === episode);
+    if (!stored && this.summary.pending !== episode) return null;
     const asked = get(`${this.path}/episode/${episode}`, this.page.signal).catch((error) => {
       this.cache.delete(episode);
       if (error.status === 404) return null;
