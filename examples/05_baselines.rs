@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         println!();
     }
-    println!("On cancer treatment the best held inputs cost what the learned controller costs: the printed");
-    println!("zero-order hold minimises a cost that is sampled once a hold. On the bicycle learning wins.");
+    println!("On cancer treatment the optimal zero-order hold costs as much as the learned controller: the printed");
+    println!("one minimises a cost that is sampled once per hold. On the bicycle learning wins.");
     Ok(())
 }

@@ -129,7 +129,7 @@ def figure():
             marks.append({"kind": "horizontal", "y": paper - optimum, "label": "paper, last episode", "color": "muted", "dash": "dotted"})
         panels.append({"title": strategy, "x": {"label": "episode"}, "y": {"label": "regret", "scale": "log"}, "marks": marks})
     print(json.dumps({"title": "Pendulum: when to measure, and what to plan for",
-                      "subtitle": "Cost above the optimum: median and 20-80 % band over ten seeds, ten measurements an episode",
+                      "subtitle": "Cost above the optimum: median and 20-80 % band over ten seeds, ten measurements per episode",
                       "panels": panels, "columns": 2}))
 
 

@@ -383,8 +383,8 @@ impl Controller {
 
     /// Fallback level of the last control: fresh, shifted, planned or safe.
     #[getter]
-    fn rung(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        guard(py, "Controller.rung", || {
+    fn level(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        guard(py, "Controller.level", || {
             Ok(py.detach(|| lock(&self.state).last.map(|status| status.level.name())))
         })
     }
@@ -662,21 +662,21 @@ pub(crate) fn plan<'py>(
                 let planning_problem = |explore: Exploration| {
                     explore.planning_problem(&model, task, 0.1, Stream::root(seed).child("planning_problem"))
                 };
-                let mut imagined = planning_problem(explore);
-                if imagined.hallucinated_controls() > 0 {
+                let mut problem = planning_problem(explore);
+                if problem.hallucinated_controls() > 0 {
                     let mean = planning_problem(Exploration::Mean);
                     let (make, forward) = (|| mean.dynamics(), ForwardPass::Rollout);
                     if let Ok(plan) = search.best(&make, mean.cost.as_ref(), &mean.bounds, forward) {
-                        imagined = imagined.with_cost_rate(task, plan.cost.abs() / task.horizon);
+                        problem = problem.with_cost_rate(task, plan.cost.abs() / task.horizon);
                     }
                 }
-                let forward = if imagined.hallucinated_controls() > 0 {
+                let forward = if problem.hallucinated_controls() > 0 {
                     ForwardPass::Batch
                 } else {
                     ForwardPass::Rollout
                 };
-                let make = || imagined.dynamics();
-                let found = search.best(&make, imagined.cost.as_ref(), &imagined.bounds, forward)?;
+                let make = || problem.dynamics();
+                let found = search.best(&make, problem.cost.as_ref(), &problem.bounds, forward)?;
                 (found.outcome, search.file(found, make().as_mut()))
             } else {
                 let Some(truth) = truth else { return Err(source.without_equations()) };

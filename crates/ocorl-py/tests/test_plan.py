@@ -36,8 +36,8 @@ def test_a_plan_is_arrays(plan: ocorl.Plan) -> None:
 def test_controls_are_finite_and_within_limits_whatever_comes(plan: ocorl.Plan, mpc: bool) -> None:
     controller = plan.controller(mpc=mpc)
     random = np.random.default_rng(0)
-    assert controller.rung is None and controller(0.0, plan.x0).shape == (1,)
-    assert controller.rung == ("fresh" if mpc else "planned")
+    assert controller.level is None and controller(0.0, plan.x0).shape == (1,)
+    assert controller.level == ("fresh" if mpc else "planned")
     for i in range(100):
         x = plan.x0 + random.normal(size=2) * 10.0 ** random.integers(-2, 7)
         if i % 10 == 0:
@@ -46,11 +46,11 @@ def test_controls_are_finite_and_within_limits_whatever_comes(plan: ocorl.Plan, 
         assert np.isfinite(u).all() and (u >= plan.lower).all() and (u <= plan.upper).all()
     # States outside their limits are latched until the next run.
     np.testing.assert_array_equal(controller(plan.valid_for, plan.x0), plan.safe_control)
-    assert controller.rung == "safe" and controller.why == "a state left its limits"
+    assert controller.level == "safe" and controller.why == "a state left its limits"
     assert sum(controller.counts) == 102
     controller.reset()
     np.testing.assert_array_equal(controller(plan.valid_for, plan.x0), plan.safe_control)
-    assert controller.rung == "safe" and controller.why == "the plan is not valid any more"
+    assert controller.level == "safe" and controller.why == "the plan is not valid any more"
     np.testing.assert_array_equal(controller(np.nan, plan.x0), plan.safe_control)
     assert sum(controller.counts) == 2
     controller.reset()

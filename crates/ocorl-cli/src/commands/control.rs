@@ -40,8 +40,8 @@ Examples:
   my-robot < pipe | ocorl control plan.json --log steps.csv > pipe
 
 Each input line is a state, {\"t\": 0.02, \"x\": [..]} or x by names; without t the present time is used.
-Each output line is a control, {\"t\": 0.02, \"u\": [..], \"rung\": \"planned\", \"late\": false}; \"rung\" is the fallback level,
-\"measure\": true requests a measurement.")]
+Each output line is a control, {\"t\": 0.02, \"u\": [..], \"level\": \"planned\", \"late\": false}.
+Its \"level\" is the fallback level; \"measure\": true requests a measurement.")]
 pub(crate) struct Arguments {
     /// The plan, as written by `ocorl study ask`
     #[arg(value_name = "PLAN")]
@@ -256,7 +256,7 @@ impl Log {
     fn create(path: &Path, controls: usize) -> Result<Self, Failure> {
         let mut file = File::create(path).map(BufWriter::new).map_err(|error| Failure::file(path, &error))?;
         let names: Vec<String> = (0..controls).map(|j| format!("u{j}")).collect();
-        writeln!(file, "t,rung,late,age,step_ms,why,{}", names.join(","))
+        writeln!(file, "t,level,late,age,step_ms,why,{}", names.join(","))
             .and_then(|()| file.flush())
             .map_err(|error| Failure::file(path, &error))?;
         Ok(Log { file, rows: 0, broken: false })

@@ -50,7 +50,7 @@ fn states_in_controls_out_until_the_input_ends() {
     );
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let answers = lines(&output);
-    let levels: Vec<&str> = answers.iter().map(|a| a["rung"].as_str().unwrap()).collect();
+    let levels: Vec<&str> = answers.iter().map(|a| a["level"].as_str().unwrap()).collect();
     assert_eq!(levels, ["planned", "planned", "safe", "planned"]);
     assert_eq!(answers[1]["error"], "line 2: expected value at column 1");
     assert_eq!(answers[2]["u"][0], 0.0);
@@ -60,7 +60,7 @@ fn states_in_controls_out_until_the_input_ends() {
         "4 lines: 0 fresh, 0 shifted, 3 planned, 1 safe; 0 late, 1 malformed, 0 silences\n"
     );
     let rows = std::fs::read_to_string(log).unwrap();
-    assert_eq!(rows.lines().next(), Some("t,rung,late,age,step_ms,why,u0"));
+    assert_eq!(rows.lines().next(), Some("t,level,late,age,step_ms,why,u0"));
     assert_eq!(rows.lines().count(), 5);
 }
 
@@ -115,11 +115,11 @@ fn answers_come_at_once_and_silence_is_safe() {
     let (mut input, mut out) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
     for _ in 0..2 {
         input.write_all(b"{\"x\": [3.0, 0.5]}\n").unwrap();
-        assert_eq!(read_line(&mut out)["rung"], "planned");
+        assert_eq!(read_line(&mut out)["level"], "planned");
         let begin = Instant::now();
         let alarm = read_line(&mut out);
         assert_eq!(
-            (&alarm["watchdog"], &alarm["rung"], &alarm["u"][0]),
+            (&alarm["watchdog"], &alarm["level"], &alarm["u"][0]),
             (&true.into(), &"safe".into(), &0.0.into())
         );
         assert!(begin.elapsed() >= Duration::from_millis(80), "{:?}", begin.elapsed());
@@ -143,11 +143,11 @@ fn a_signal_ends_it_with_the_safe_control() {
         let (mut input, mut out) =
             (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         input.write_all(b"{\"t\": 0, \"x\": [3.0, 0.5]}\n").unwrap();
-        assert_eq!(read_line(&mut out)["rung"], "planned");
+        assert_eq!(read_line(&mut out)["level"], "planned");
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         let last = read_line(&mut out);
         assert_eq!(
-            (&last["stopped"], &last["rung"], &last["u"][0]),
+            (&last["stopped"], &last["level"], &last["u"][0]),
             (&true.into(), &"safe".into(), &0.0.into())
         );
         let mut rest = String::new();
@@ -165,7 +165,7 @@ fn a_line_without_end_and_a_reader_that_leaves_do_no_harm() {
     let output = ocorl(&["control", &plan, "--quiet"], &long);
     let answers = lines(&output);
     assert_eq!(
-        (&answers[0]["error"], &answers[1]["rung"]),
+        (&answers[0]["error"], &answers[1]["level"]),
         (&"line 1: it is too long".into(), &"planned".into())
     );
     assert_eq!((answers.len(), output.status.code(), output.stderr.len()), (2, Some(0), 0));

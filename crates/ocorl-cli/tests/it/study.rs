@@ -148,7 +148,7 @@ fn the_plan_of_a_study_is_followed_with_its_model_in_real_time() {
     let output = controlled(folder.path(), &lines);
     let answers: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(answers.len(), 20);
-    let fresh = answers.iter().filter(|answer| answer["rung"] == "fresh").count();
+    let fresh = answers.iter().filter(|answer| answer["level"] == "fresh").count();
     assert!(fresh >= 18, "{fresh} of 20 fresh: {output}");
     assert!(answers.iter().all(|answer| answer["u"][0].as_f64().is_some_and(f64::is_finite)));
     // By its feedback gains alone, and as C.
@@ -345,7 +345,7 @@ fn what_cannot_be_done_is_said_with_its_own_exit_code() {
         "{error}"
     );
     assert!(
-        error.contains("nothing was changed on disk") && error.contains("--salvage lab-rescued"),
+        error.contains("nothing was changed on disk") && error.contains("restore a copy of the folder"),
         "{error}"
     );
     let answer = ocorl(path, &["study", "status", "lab", "--json"]);

@@ -273,13 +273,13 @@ impl<'a, C: Clock> Session<'a, C> {
         due
     }
 
-    /// Appends `{"t":…,"u":[…],"rung":…,"late":…` without the closing brace.
+    /// Appends `{"t":…,"u":[…],"level":…,"late":…` without the closing brace.
     fn answer(&self, time: f64, status: Status, out: &mut String) {
         let _ = write!(out, "{{\"t\":{time:?},\"u\":[");
         for (i, u) in self.control.iter().enumerate() {
             let _ = write!(out, "{}{u:?}", if i > 0 { "," } else { "" });
         }
-        let _ = write!(out, "],\"rung\":\"{}\",\"late\":{}", status.level.name(), status.missed);
+        let _ = write!(out, "],\"level\":\"{}\",\"late\":{}", status.level.name(), status.missed);
         if let Some(reason) = status.reason.filter(|reason| *reason != FallbackReason::Requested) {
             let _ = write!(out, ",\"why\":\"{}\"", reason.text());
         }

@@ -32,15 +32,15 @@ fn a_state_is_answered_by_a_control() {
     let mut u = [0.0];
     Controller::new(&plan, 0).unwrap().step(0.0, &[3.1, 0.5], &mut u);
     assert_eq!(a["u"][0].as_f64(), Some(u[0]));
-    assert_eq!((&a["rung"], &a["late"], &a["t"]), (&"planned".into(), &false.into(), &0.0.into()));
+    assert_eq!((&a["level"], &a["late"], &a["t"]), (&"planned".into(), &false.into(), &0.0.into()));
     // Without a time: since the last line.
     clock.advance(Duration::from_millis(20));
     assert_eq!(ask(&mut s, r#"{"x": [3.1, 0.5]}"#)["t"], 0.02);
     let null = ask(&mut s, r#"{"t": 0.03, "x": [null, 0.5]}"#);
-    assert_eq!((&null["rung"], &null["why"]), (&"planned".into(), &"the state is not finite".into()));
+    assert_eq!((&null["level"], &null["why"]), (&"planned".into(), &"the state is not finite".into()));
     assert_eq!(null["u"][0].as_f64(), Some(plan.legs[0].controls[0][0]));
     let late = ask(&mut s, r#"{"t": 99, "x": [0, 0.5]}"#);
-    assert_eq!((&late["rung"], &late["why"]), (&"safe".into(), &"the plan is not valid any more".into()));
+    assert_eq!((&late["level"], &late["why"]), (&"safe".into(), &"the plan is not valid any more".into()));
     assert_eq!(
         s.summary(),
         "5 lines: 0 fresh, 0 shifted, 4 planned, 1 safe; 0 late, 0 malformed, 0 silences\n"
@@ -54,16 +54,16 @@ fn a_state_outside_its_limits_is_answered_by_the_safe_control_until_the_end() {
     plan.safe_control = vec![0.25];
     let clock = Virtual::default();
     let mut s = session(&plan, &clock);
-    assert_eq!(ask(&mut s, r#"{"t": 0.0, "x": [3.1, 0.5]}"#)["rung"], "planned");
+    assert_eq!(ask(&mut s, r#"{"t": 0.0, "x": [3.1, 0.5]}"#)["level"], "planned");
     let out = ask(&mut s, r#"{"t": 0.02, "x": [3.1, 1e6]}"#);
-    assert_eq!((&out["rung"], &out["why"]), (&"safe".into(), &"a state left its limits".into()));
+    assert_eq!((&out["level"], &out["why"]), (&"safe".into(), &"a state left its limits".into()));
     assert_eq!((&out["u"][0], &out["measure"]), (&0.25.into(), &true.into()));
     let crossed = serde_json::json!({ "what": "limit", "state": plan.states[1].name, "t": 0.02, "value": 1e6, "bound": 20.0 });
     assert_eq!(out["crossed"], crossed);
     // The state returns, and is lost; the plan is not followed again.
     for line in [r#"{"t": 0.04, "x": [3.1, 0.5]}"#, r#"{"t": 0.06, "x": [null, 0.5]}"#, "nonsense"] {
         let answer = ask(&mut s, line);
-        assert_eq!((&answer["rung"], &answer["crossed"]), (&"safe".into(), &crossed), "{line}");
+        assert_eq!((&answer["level"], &answer["crossed"]), (&"safe".into(), &crossed), "{line}");
     }
     assert!(s.summary().contains("left the limit at t = 0.02"), "{}", s.summary());
 }
@@ -76,10 +76,10 @@ fn a_backup_controller_replaces_the_plan_outside_its_tube() {
     let clock = Virtual::default();
     let mut s = session(&plan, &clock);
     let x0 = plan.legs[0].initial_state[0];
-    assert_eq!(ask(&mut s, &format!(r#"{{"t": 0.0, "x": [{}, 0.0]}}"#, x0 + 0.4))["rung"], "planned");
+    assert_eq!(ask(&mut s, &format!(r#"{{"t": 0.0, "x": [{}, 0.0]}}"#, x0 + 0.4))["level"], "planned");
     // A whole turn is no deviation.
     let turned = x0 + std::f64::consts::TAU;
-    assert_eq!(ask(&mut s, &format!(r#"{{"t": 0.0, "x": [{turned}, 0.0]}}"#))["rung"], "planned");
+    assert_eq!(ask(&mut s, &format!(r#"{{"t": 0.0, "x": [{turned}, 0.0]}}"#))["level"], "planned");
     let out = ask(&mut s, &format!(r#"{{"t": 0.02, "x": [{}, 0.1]}}"#, x0 - 0.6));
     assert_eq!(out["why"], "a state left the tube of the plan");
     let expected = 0.5 - 2.0 * (x0 - 0.6 - 3.0) - 0.1;
@@ -114,14 +114,14 @@ fn a_line_that_is_no_state_is_answered_by_its_mistake_and_the_safe_control() {
             answer["error"].as_str().unwrap().starts_with(error.split(" at ").next().unwrap()),
             "{answer}"
         );
-        assert_eq!((&answer["u"], &answer["rung"]), (&vec![0.0].into(), &"safe".into()));
+        assert_eq!((&answer["u"], &answer["level"]), (&vec![0.0].into(), &"safe".into()));
     }
     let mut out = String::new();
     s.line(&[0xff, 0xfe], &mut out);
     s.too_long(&mut out);
     assert!(out.contains("line 12: it is not UTF-8") && out.contains("line 13: it is too long"), "{out}");
     // And on it goes.
-    assert_eq!(ask(&mut s, r#"{"t": 0.5, "x": [3, 0]}"#)["rung"], "planned");
+    assert_eq!(ask(&mut s, r#"{"t": 0.5, "x": [3, 0]}"#)["level"], "planned");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_line_that_is_lost_does_not_make_the_control_jump() {
         };
         let answer = ask(&mut s, &line);
         let u = answer["u"][0].as_f64().unwrap();
-        assert_eq!(answer["rung"], "planned", "{answer}");
+        assert_eq!(answer["level"], "planned", "{answer}");
         // Without a state the plan alone; with one, the gains answer a deviation of some milliseconds. The safe control would be 0.
         let lost = line == "nonsense" || line.contains("null");
         let tolerance = if lost { 0.0 } else { 0.5 * planned(0).abs() };
@@ -147,9 +147,9 @@ fn a_line_that_is_lost_does_not_make_the_control_jump() {
         clock.advance(Duration::from_millis(20));
     }
     // Three in a row, then the safe control.
-    let levels: Vec<Value> = (0..4).map(|_| ask(&mut s, "nonsense")["rung"].clone()).collect();
+    let levels: Vec<Value> = (0..4).map(|_| ask(&mut s, "nonsense")["level"].clone()).collect();
     assert_eq!(levels, ["planned", "planned", "safe", "safe"]);
-    assert_eq!(ask(&mut s, r#"{"t": 0.2, "x": [3, 0]}"#)["rung"], "planned");
+    assert_eq!(ask(&mut s, r#"{"t": 0.2, "x": [3, 0]}"#)["level"], "planned");
 }
 
 #[test]
@@ -166,11 +166,11 @@ fn silence_makes_it_safe_once_and_the_next_state_resumes() {
     assert!(!s.idle(&mut out));
     clock.advance(Duration::from_millis(1));
     assert!(s.idle(&mut out));
-    assert_eq!(out, "{\"t\":0.06,\"u\":[0.0],\"rung\":\"safe\",\"late\":false,\"watchdog\":true}\n");
+    assert_eq!(out, "{\"t\":0.06,\"u\":[0.0],\"level\":\"safe\",\"late\":false,\"watchdog\":true}\n");
     clock.advance(Duration::from_secs(5));
     assert!(s.wait().is_none() && !s.idle(&mut out));
     // The plant's own clock may be a little behind ours.
-    assert_eq!(ask(&mut s, r#"{"t": 0.05, "x": [3, 0.1]}"#)["rung"], "planned");
+    assert_eq!(ask(&mut s, r#"{"t": 0.05, "x": [3, 0.1]}"#)["level"], "planned");
     assert!(s.wait().is_some());
     assert!(s.summary().ends_with("0 malformed, 1 silences\n"));
 }
