@@ -16,11 +16,11 @@ pub(crate) fn between(option: &str, value: usize, most: usize) -> Result<(), Fai
     Err(Failure::usage(format!("{option} must be between 1 and {most}, not {value}")))
 }
 
-/// A thread pool of the size that `option` asks for; without it, one thread per processor.
+/// A thread pool of the size that `option` asks for; without it, as large as the pool of the process.
 pub(crate) fn threads(option: &str, threads: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
     threads.map_or(Ok(()), |threads| between(option, threads, MOST_THREADS))?;
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
+        .num_threads(threads.unwrap_or_else(rayon::current_num_threads))
         .build()
         .map_err(|error| Failure::badly(format!("cannot start threads: {error}")))
 }

@@ -30,6 +30,7 @@ mod terminal;
 use clap::{FromArgMatches, Parser, Subcommand};
 use commands::Command;
 use errors::Failure;
+use ocorl_study::threads::limit_threads;
 use std::ffi::OsString;
 use terminal::Color;
 
@@ -48,9 +49,9 @@ Also: bench, completions, man, results; -q, --json, --color, --version";
 const WELCOME: &str = "\
 Learns to control continuous-time systems from few measurements.
 
-  ocorl run pendulum                      learn a built-in system, into runs/pendulum-0
+  ocorl run pendulum                      learn a built-in system
   ocorl open runs/pendulum-0              show its report in a browser
-  ocorl study new lab --system pendulum   learn on hardware, one episode at a time
+  ocorl study new lab --system pendulum   learn on hardware, episode by episode
 
 All commands: ocorl --help
 ";
@@ -61,8 +62,8 @@ All commands: ocorl --help
 #[command(help_template = SHORT_HELP, disable_help_subcommand = true)]
 #[command(before_help = "\
 Examples:
-  ocorl run pendulum                      learn a swing-up from ten measurements per episode
-  ocorl study new lab --system pendulum   learn on hardware, one episode at a time
+  ocorl run pendulum                      learn a built-in system
+  ocorl study new lab --system pendulum   learn on hardware, episode by episode
   ocorl watch                             watch all studies in a browser")]
 struct Program {
     #[command(subcommand)]
@@ -102,7 +103,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         .try_get_matches_from(&arguments)
         .and_then(|matches| Program::from_arg_matches(&matches));
     let answer = match parsed {
-        Ok(program) => commands::run(&program.command, program.global),
+        Ok(program) => {
+            if let Some(limited) = limit_threads().filter(|_| !program.global.quiet) {
+                terminal::say(&format!("warning: {limited}\n"));
+            }
+            commands::run(&program.command, program.global)
+        }
         Err(error) if error.use_stderr() => Err(Failure::parsing(&error, named())),
         Err(help) => Ok(help.to_string().into()),
     };

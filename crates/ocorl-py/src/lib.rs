@@ -42,6 +42,7 @@ use pyo3::prelude::*;
 /// Adds all classes and functions to the module.
 #[pymodule]
 fn _ocorl(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    ocorl_study::threads::limit_threads();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<system::System>()?;
     module.add_class::<study::Study>()?;

@@ -8,6 +8,7 @@ use crate::cell::{Cell, CellResult, CellRunner, EpisodeRow};
 use cpu_time::ThreadTime;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,49 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Grace period beyond the budget: a fraction of the budget plus a number of seconds.
 const GRACE: (f64, f64) = (0.1, 5.0);
+
+/// Largest number of threads per processor for parallel computation: more of them only compete.
+const THREADS_PER_PROCESSOR: usize = 16;
+
+/// Variables of the environment that set the number of rayon's threads; the first one counts.
+const VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
+
+/// The number of threads that the environment asks for beyond what the processors can use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooManyThreads {
+    variable: &'static str,
+    asked: usize,
+    used: usize,
+}
+
+impl fmt::Display for TooManyThreads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooManyThreads { variable, asked, used } = self;
+        write!(f, "{variable} asks for {asked} threads, which this machine cannot use; {used} are started")
+    }
+}
+
+impl TooManyThreads {
+    fn of(processors: usize, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let used = THREADS_PER_PROCESSOR * processors;
+        let set = VARIABLES.into_iter().find_map(|name| Some((name, variable(name)?.parse().ok()?)));
+        set.filter(|(_, asked)| *asked > used).map(|(variable, asked)| TooManyThreads {
+            variable,
+            asked,
+            used,
+        })
+    }
+}
+
+/// Limits the threads of this process. Without it, a process with `RAYON_NUM_THREADS=100000` starts them all, and takes minutes for what takes
+/// milliseconds. Call it first, because the threads that exist stay.
+pub fn limit_threads() -> Option<TooManyThreads> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let found = TooManyThreads::of(processors, |name| std::env::var(name).ok())?;
+    // An error says that the threads exist already.
+    rayon::ThreadPoolBuilder::new().num_threads(found.used).build_global().ok()?;
+    Some(found)
+}
 
 /// Executes a cell.
 pub trait Work: Send + Sync + 'static {
@@ -197,6 +241,24 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_absurd_number_of_threads_is_limited() {
+        let found = |first: Option<&str>, second: Option<&str>| {
+            let value = |name: &str| if name == VARIABLES[0] { first } else { second };
+            TooManyThreads::of(2, |name| value(name).map(str::to_owned)).map(|found| found.to_string())
+        };
+        for few in [None, Some("0"), Some("32"), Some("many"), Some("-1")] {
+            assert_eq!(found(few, None), None, "{few:?}");
+        }
+        let said = found(Some("100000"), Some("1")).unwrap();
+        assert_eq!(
+            said,
+            "RAYON_NUM_THREADS asks for 100000 threads, which this machine cannot use; 32 are started"
+        );
+        assert!(found(None, Some("33")).unwrap().starts_with("RAYON_RS_NUM_CPUS asks for 33 threads"));
+        assert_eq!(found(Some("4"), Some("33")), None);
+    }
     use crate::grid::Grid;
 
     /// A worker whose behaviour is selected by the seed.

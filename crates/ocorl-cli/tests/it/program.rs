@@ -47,6 +47,18 @@ fn help_fits_a_small_terminal_and_leads_with_examples() {
 }
 
 #[test]
+fn an_absurd_number_of_threads_is_limited() {
+    for arguments in [&["list"][..], &["optimal", "pendulum"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ocorl"));
+        let output =
+            command.args(arguments).env("RAYON_NUM_THREADS", "100000").output().expect("the program starts");
+        let said = text(&output.stderr);
+        assert!(said.contains("warning: RAYON_NUM_THREADS asks for 100000 threads"), "{said}");
+        assert!(output.status.success());
+    }
+}
+
+#[test]
 fn list_shows_every_system_within_100_columns() {
     let list = quietly(&["list"]);
     assert!(list.lines().all(|line| line.chars().count() <= 100 && line == line.trim_end()), "{list}");
