@@ -2,7 +2,7 @@
 //! kept for display.
 
 use crate::files::read_text;
-use crate::system::MAX_FILE;
+use crate::system::{MAX_FILE, shortened};
 use crate::user_error::{Catalogue, Hint, Place, UserError, nearest};
 use ocorl::learn::{Settings, Strategy, Time};
 use ocorl::system::KnownSystem;
@@ -212,8 +212,11 @@ impl Config {
             }
             Err(error) => {
                 let (path, cause) = (&change.path, error.message().lines().next().unwrap_or_default());
-                let failure = UserError::new(format!("setting '{path}' cannot be {}", change.value));
-                let failure = located(failure, change.place).detail("cause", cause);
+                let value = shortened(&change.value.to_string());
+                let failure = UserError::new(format!("setting '{path}' cannot be {value}"));
+                let short = |(i, part): (usize, &str)| if i % 2 == 0 { part.into() } else { shortened(part) };
+                let parts: Vec<String> = cause.split('`').enumerate().map(short).collect();
+                let failure = located(failure, change.place).detail("cause", parts.join("`"));
                 // "unknown variant `a`, expected one of `b`, `c`"
                 let quoted: Vec<&str> = cause.split('`').skip(1).step_by(2).collect();
                 Err(match quoted.split_first().and_then(|(word, all)| nearest(word, all.iter().copied())) {

@@ -351,7 +351,10 @@ fn settings_that_make_no_sense_are_refused_before_the_work() {
         (["--measurements", "0"], "measurements is 0; it must be between 1 and 1000"),
         (["--threads", "0"], "--threads must be between 1 and 1024, not 0"),
         (["--set", "plan.intervals=0"], "plan.intervals is 0; it must be between 1 and 10000"),
-        (["--set", "track.period=nan"], "track.period is NaN; it must be a positive, finite time"),
+        (
+            ["--set", "track.period=nan"],
+            "track.period is NaN; it must be a positive, finite time, with at most 1e9 periods in the horizon",
+        ),
     ] {
         assert_fails(&[&["pendulum"], &arguments[..]].concat(), 2, &format!("error: {message}\n"));
     }

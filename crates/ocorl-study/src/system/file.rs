@@ -139,11 +139,12 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, UserError> {
     task.backup = hardware::backup(hardware_section.as_ref(), &names, &task)?;
     let first_control = learning::first_control(part("excitation")?.as_ref(), &names, &task)?;
     let mut defaults = Settings::new(&task);
-    if let Some(period) = hardware::period(hardware_section.as_ref())? {
+    let period = hardware::period(hardware_section.as_ref(), task.horizon)?;
+    if let Some(period) = period {
         defaults = defaults.held(&task, period);
     }
     let config = learning::config(source, learning_section.as_ref(), Config::of(file, defaults)?)?;
-    let hardware = hardware::settings(hardware_section.as_ref(), &names, &config.settings)?;
+    let hardware = hardware::settings(hardware_section.as_ref(), &names, period, &config.settings)?;
     task.rate_limit = hardware.rate_limit();
     let prior = part("prior")?.map(|section| build(&section, &names, &formulas, false)).transpose()?;
     let truth = equations.as_ref().map(|section| build(section, &names, &formulas, true)).transpose()?;
@@ -256,7 +257,9 @@ fn names(
             ));
         }
         if let Some((_, other)) = taken.iter().find(|(known, _)| known == name) {
-            return Err(error(format!("'{name}' is {what}, but also {other}")));
+            let also =
+                if *other == what { "is there twice".into() } else { format!("is {what}, but also {other}") };
+            return Err(error(format!("'{name}' {also}")));
         }
         taken.push((name.to_owned(), what));
         Ok(name.to_owned())

@@ -94,19 +94,29 @@ pub(super) fn backup(
     Ok(Some(Backup { state, control, gains }))
 }
 
+/// Largest number of control periods in an episode.
+const MOST_PERIODS: f64 = 1e9;
+
 /// Reads the control period, if it is given.
-pub(super) fn period(hardware: Option<&Section<'_>>) -> Result<Option<f64>, UserError> {
-    hardware.and_then(|section| section.get("period")).map(positive).transpose()
+pub(super) fn period(hardware: Option<&Section<'_>>, horizon: f64) -> Result<Option<f64>, UserError> {
+    let Some(entry) = hardware.and_then(|section| section.get("period")) else { return Ok(None) };
+    let period = positive(entry)?;
+    if horizon / period > MOST_PERIODS {
+        let what = format!("'period' is {period:?}: the horizon {horizon} would have more than 1e9 periods");
+        return Err(entry.error(what));
+    }
+    Ok(Some(period))
 }
 
 /// Reads period and rate limits.
 pub(super) fn settings(
     hardware: Option<&Section<'_>>,
     names: &Names,
+    period: Option<f64>,
     usual: &Settings,
 ) -> Result<Hardware, UserError> {
     let get = |key: &str| hardware.and_then(|section| section.get(key));
-    let period = period(hardware)?.unwrap_or(usual.track.period);
+    let period = period.unwrap_or(usual.track.period);
     let Some(entry) = get("max_rate") else { return Ok(Hardware { period, max_rate: None }) };
     let rates = entry.by_name(&names.inputs())?;
     if let Some(rate) = rates.iter().flatten().find(|rate| !(**rate > 0.0)) {

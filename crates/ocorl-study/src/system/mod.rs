@@ -22,6 +22,7 @@ mod reader;
 mod template;
 mod warnings;
 
+pub(crate) use reader::shortened;
 pub use template::template;
 
 use crate::cell::unknown_system;

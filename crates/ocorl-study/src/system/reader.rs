@@ -309,7 +309,7 @@ impl<'a> Entry<'a> {
 }
 
 /// A long word, truncated for a message.
-pub(super) fn shortened(word: &str) -> String {
+pub(crate) fn shortened(word: &str) -> String {
     match word.char_indices().nth(60) {
         Some((end, _)) => format!("{}...", &word[..end]),
         None => word.into(),

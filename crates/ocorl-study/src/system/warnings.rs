@@ -3,7 +3,8 @@
 use super::System;
 use ocorl::linalg::{Linearization, Points, Quadratization};
 use ocorl::random::Stream;
-use ocorl::simulate::{Experiment, Law, Method, Simulator};
+use ocorl::simulate::{Experiment, Integrator, Law, Method, Outcome, Policy, Run, Simulator};
+use ocorl::system::Dynamics;
 
 /// Number of points around the initial state that are checked.
 const PROBES: usize = 50;
@@ -172,6 +173,13 @@ fn first_run(system: &System, warnings: &mut Vec<String>) {
                 .into(),
         ),
     }
+    if run.outcome == Outcome::Completed && grid_is_unstable(system, dynamics.as_mut(), &mut law, &run) {
+        warnings.push(format!(
+            "the planner's steps of {:.1e} are too long for the fastest motion of the equations: plans fail or are inaccurate; set \
+             plan.intervals higher, or leave the fast states out",
+            task.horizon / system.settings.plan.intervals as f64
+        ));
+    }
     let dims = task.dims();
     let steps = run.times.len();
     let mut point = vec![0.0; dims.point()];
@@ -193,4 +201,36 @@ fn first_run(system: &System, warnings: &mut Vec<String>) {
             ));
         }
     }
+}
+
+/// A trajectory that exceeds the accurate one by this factor has left it.
+const LEFT: f64 = 1e3;
+
+/// Whether the fixed steps of the planner leave the accurate trajectory `run` of episode 0 altogether.
+fn grid_is_unstable(system: &System, dynamics: &mut dyn Dynamics, law: &mut dyn Policy, run: &Run) -> bool {
+    let (task, plan) = (&system.task, &system.settings.plan);
+    let largest = run.states.as_slice().iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+    let tableau = Integrator::from(plan.integrator).tableau();
+    let (dims, step) = (task.dims(), task.horizon / plan.intervals as f64);
+    let mut point = [task.initial_state.as_slice(), &task.safe_control].concat();
+    for k in 0..plan.intervals {
+        let (x, u) = point.split_at_mut(dims.state);
+        law.control(step * k as f64, x, u);
+        let (x, mut slopes): (Vec<f64>, Vec<Vec<f64>>) = (x.to_vec(), Vec::new());
+        let moved = |slopes: &[Vec<f64>], weights: &[f64]| -> Vec<f64> {
+            let change = |j: usize| weights.iter().zip(slopes).map(|(w, slope)| w * slope[j]).sum::<f64>();
+            x.iter().enumerate().map(|(j, x)| x + step * change(j)).collect()
+        };
+        for weights in tableau.a {
+            point[..dims.state].copy_from_slice(&moved(&slopes, weights));
+            let mut slope = vec![0.0; dims.state];
+            dynamics.derivative(Points::single(&point), &mut slope);
+            slopes.push(slope);
+        }
+        point[..dims.state].copy_from_slice(&moved(&slopes, tableau.b));
+        if !point[..dims.state].iter().all(|x| x.abs() <= LEFT * largest) {
+            return true;
+        }
+    }
+    false
 }

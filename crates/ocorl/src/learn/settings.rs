@@ -597,18 +597,10 @@ impl Settings {
         self.model.validate()?;
         dithering::validate(&self.dither)
             .or_else(|(path, value, need)| error(path, value.to_string(), need))?;
-        let positive = "it must be a positive, finite time";
-        for (path, value) in [("track.period", self.track.period), ("track.horizon", self.track.horizon)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return error(path, value.to_string(), positive);
-            }
-        }
-        for (path, value) in [
-            ("excitation.scale", self.excitation.scale),
-            ("bonus_weight", self.bonus_weight),
-            ("plan.hold", self.plan.hold),
-            ("select.spacing", self.select.spacing),
-        ] {
+        self.validate_times(task.horizon)?;
+        for (path, value) in
+            [("excitation.scale", self.excitation.scale), ("bonus_weight", self.bonus_weight)]
+        {
             if !(value >= 0.0 && value.is_finite()) {
                 return error(path, value.to_string(), "it must be zero or positive, and finite");
             }
@@ -623,6 +615,48 @@ impl Settings {
             if !inside || x.iter().any(|x| !x.is_finite()) {
                 let need = "each must have one finite number for every state, within its limits";
                 return error("initial_states", format!("{x:?}"), need);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Largest number of control periods, and of holds, in an episode.
+const MOST_PERIODS: f64 = 1e9;
+
+impl Settings {
+    fn validate_times(&self, horizon: f64) -> Result<(), SettingsError> {
+        let (period, hold, spacing) = (self.track.period, self.plan.hold, self.select.spacing);
+        let finite = |value: f64| value > 0.0 && value.is_finite();
+        let countable = |value: f64| finite(value) && horizon / value <= MOST_PERIODS;
+        for (path, value, fine, need) in [
+            (
+                "track.period",
+                period,
+                countable(period),
+                "it must be a positive, finite time, with at most 1e9 periods in the horizon",
+            ),
+            (
+                "track.horizon",
+                self.track.horizon,
+                finite(self.track.horizon),
+                "it must be a positive, finite time",
+            ),
+            (
+                "plan.hold",
+                hold,
+                hold == 0.0 || countable(hold),
+                "it must be zero or a positive, finite time, with at most 1e9 holds in the horizon",
+            ),
+            (
+                "select.spacing",
+                spacing,
+                (0.0..=horizon).contains(&spacing),
+                "it must be between zero and the horizon",
+            ),
+        ] {
+            if !fine {
+                return Err(SettingsError { path, value: format!("{value:?}"), need });
             }
         }
         Ok(())

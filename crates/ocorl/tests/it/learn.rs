@@ -502,7 +502,16 @@ fn bad_settings_are_named() {
     let b = find("pendulum");
     let bad: [(Change, &str); 5] = [
         (|s| s.episodes = 0, "episodes is 0; it must be between 1 and 10000"),
-        (|s| s.track.period = f64::NAN, "track.period is NaN; it must be a positive, finite time"),
+        (
+            |s| s.track.period = f64::NAN,
+            "track.period is NaN; it must be a positive, finite time, with at most 1e9",
+        ),
+        (
+            |s| s.track.period = 1e-9,
+            "track.period is 1e-9; it must be a positive, finite time, with at most 1e9",
+        ),
+        (|s| s.plan.hold = 1e-308, "plan.hold is 1e-308; it must be zero or a positive, finite time"),
+        (|s| s.select.spacing = 1e308, "select.spacing is 1e308; it must be between zero and the horizon"),
         (|s| s.select.candidates = 1, "select.candidates is 1; it must be between 2 and 100000"),
         (
             |s| s.initial_states = vec![vec![1.0]],
