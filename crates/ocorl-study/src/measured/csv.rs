@@ -87,7 +87,8 @@ impl Header {
         }
         let dots = dots(columns);
         let known = known(columns, &dots);
-        let unknown: Vec<&str> = names.iter().map(String::as_str).filter(|n| !known.contains(n)).collect();
+        let unknown: Vec<&str> =
+            names.iter().map(String::as_str).filter(|n| !n.is_empty() && !known.contains(n)).collect();
         let find = |name: &str| {
             names.iter().position(|n| n == name).ok_or_else(|| {
                 let error = UserError::new(format!("the column '{name}' is missing"))

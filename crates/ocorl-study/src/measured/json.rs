@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with 'measurements', or with 'legs'")]
 struct Document {
     episode: Option<usize>,
     legs: Option<Vec<Rollout>>,
@@ -28,7 +28,7 @@ struct Document {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with 'measurements'")]
 struct Rollout {
     #[serde(default)]
     start: usize,
@@ -42,14 +42,14 @@ struct Rollout {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with 't' and 'u'")]
 struct Control {
     t: f64,
     u: Vector,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with 't', 'x' and 'u'")]
 struct Measurement {
     t: f64,
     x: Option<Vector>,
@@ -101,10 +101,14 @@ impl<'de> Visitor<'de> for VectorVisitor {
 pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured, UserError> {
     let document: Document = serde_json::from_str(text).map_err(|error| {
         let at = (error.line() > 0).then(|| (error.line(), error.column()));
-        UserError::new(format!("'{name}' is not a file of measurements"))
+        let refused = UserError::new(format!("'{name}' is not a file of measurements"))
             .detail("place", Place { file: name.into(), at }.to_string())
-            .detail("cause", error.to_string())
-            .hint("JSON has no NaN: leave out a measurement that failed")
+            .detail("cause", error.to_string());
+        if ["NaN", "nan", "Infinity"].iter().any(|word| text.contains(word)) {
+            refused.hint("JSON has no NaN: leave out a measurement that failed")
+        } else {
+            refused
+        }
     })?;
     let Document { episode, legs, cost, outcome, measurements, controls } = document;
     let legs = match (legs, measurements) {

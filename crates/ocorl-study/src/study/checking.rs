@@ -3,6 +3,7 @@
 use super::event::Event;
 use super::{FORM, Study, StudyError, tables};
 use crate::store::{Store, salvage};
+use crate::user_error::UserError;
 use ocorl::learn::Time;
 use ocorl::linalg::Points;
 use ocorl::model::{Posterior, Query};
@@ -103,6 +104,15 @@ impl Study {
             // Records after the first unreadable one are not trusted.
             let Ok(event) = Event::read(&record.kind, &record.payload) else { break };
             events.push(event);
+        }
+        if events.is_empty() {
+            return Err(UserError::new(format!(
+                "no record of the study in '{}' is intact",
+                folder.display()
+            ))
+            .detail("note", "nothing was saved")
+            .hint("restore a copy of the folder; the measurement files can be recorded in a new study")
+            .into());
         }
         let mut store = Store::create(out, FORM)?;
         for (i, event) in events.iter().enumerate() {

@@ -356,6 +356,10 @@ impl Study {
         if how != Telling::Correct {
             controls = telling::new_controls(known.told.iter().flat_map(|told| &told.controls), controls)?;
         }
+        let says_nothing = new.is_empty() && again == 0 && controls.is_empty() && ends.is_empty();
+        if how == Telling::More && says_nothing {
+            return Err(refused("there is no measurement in it".into()));
+        }
         if how == Telling::More && new.is_empty() && controls.is_empty() && known.has_said(&ends) {
             let against = telling::match_asked(&known.plan, &mut known.rows.clone());
             return Ok(Receipt { episode, stored: 0, known: again, against, closed: None, notes });
@@ -410,14 +414,23 @@ impl Study {
         Ok(episode)
     }
 
-    /// Rejects measurements that do not state their episode and are, bit for bit, those of an earlier one: an old file recorded again.
+    /// Rejects measurements that do not state their episode and of which at least half are, bit for bit, those of another one: an old file
+    /// recorded again, perhaps with the rows that were missing then.
     fn is_of_another(&self, episode: usize, rows: &[Row]) -> Result<(), StudyError> {
-        let earlier = self.history.episodes.iter().filter(|known| known.episode != episode);
-        let Some(same) = earlier.rev().find(|known| telling::contains_all(&known.rows, rows)) else {
+        let others = self.history.episodes.iter().filter(|known| known.episode != episode);
+        let found = others.map(|known| (telling::count_known(&known.rows, rows), known.episode));
+        let Some((count, other)) = found.max().filter(|(count, _)| *count > 0 && 2 * count >= rows.len())
+        else {
             return Ok(());
         };
-        Err(UserError::new(format!("these are the measurements of episode {}", same.episode))
-            .detail("cause", format!("every row was recorded for it before, and the file does not state that it is of episode {episode}"))
+        let of = rows.len();
+        Err(UserError::new(format!("these are the measurements of episode {other}"))
+            .detail(
+                "cause",
+                format!(
+                    "{count} of {of} rows were recorded for it before, and the file does not state that it is of episode {episode}"
+                ),
+            )
             .detail("note", "nothing was stored")
             .hint(Hint::StateEpisode { episode })
             .into())

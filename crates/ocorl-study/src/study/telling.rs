@@ -278,13 +278,13 @@ fn same(a: &Row, b: &Row) -> bool {
     (&a.x, &a.u, &a.x_dot, a.interval) == (&b.x, &b.u, &b.x_dot, b.interval)
 }
 
-/// Whether every row of `rows` is in `known`, with the same time and values; false without rows.
-pub(super) fn contains_all(known: &[Row], rows: &[Row]) -> bool {
-    let is_in = |row: &Row| {
+/// Number of `rows` that are in `known`, with the same time and values.
+pub(super) fn count_known(known: &[Row], rows: &[Row]) -> usize {
+    let is_in = |row: &&Row| {
         let from = known.partition_point(|k| (k.start, k.t) < (row.start, row.t));
         known[from..].iter().take_while(|k| (k.start, k.t) == (row.start, row.t)).any(|k| same(k, row))
     };
-    !rows.is_empty() && rows.iter().all(is_in)
+    rows.iter().filter(is_in).count()
 }
 
 /// Rows of all imported logs, to find those that come again.

@@ -1,19 +1,25 @@
 //! What must be in a study: a plain account of what was acknowledged, kept beside the real one and compared with it after every step.
 
 use ocorl_study::plan_file::PlanFile;
-use ocorl_study::study::{History, Row, Status};
+use ocorl_study::study::{History, Row, Status, Telling};
 use std::sync::Arc;
+
+/// A file of the rig: the episode that was run, and the version of the run.
+pub(super) type File = (usize, usize);
+
+/// A row of a file, with the index of the time at which the plan of that episode requests it.
+pub(super) type FileRow = (File, usize);
 
 /// The account of one episode.
 #[derive(Clone, Debug)]
 pub(super) struct Episode {
     pub(super) plan: Arc<PlanFile>,
-    /// The recorded rows: index of the requested time, and version of the run.
-    pub(super) rows: Vec<(usize, usize)>,
+    /// The recorded rows, which may be from the file of another episode.
+    pub(super) rows: Vec<FileRow>,
     pub(super) status: Option<Status>,
     pub(super) reason: Option<String>,
-    /// Versions of the run whose end was reported.
-    pub(super) version: usize,
+    /// The files whose reported end was recorded.
+    pub(super) ends: Vec<File>,
 }
 
 /// The account of a study.
@@ -30,7 +36,70 @@ impl Account {
         self.episodes.iter().position(|episode| episode.status.is_none())
     }
 
-    /// The difference between the account and a study, if there is one. `row` gives the row with an index and a version of an episode.
+    /// The account after the next episode of the study was planned, if it has one.
+    pub(super) fn planned(&self, history: &History) -> Self {
+        let mut after = self.clone();
+        if let Some(new) = history.episodes.get(self.episodes.len()) {
+            let plan = new.plan.clone();
+            after.episodes.push(Episode { plan, rows: vec![], status: None, reason: None, ends: vec![] });
+        }
+        after
+    }
+
+    /// The time of a row, to the bit.
+    fn time(&self, ((episode, _), at): FileRow) -> u64 {
+        self.episodes[episode].plan.legs[0].measure_at[at].to_bits()
+    }
+
+    /// Whether at least half of the rows were recorded for another episode than `target`.
+    fn is_of_another(&self, target: usize, rows: &[FileRow]) -> bool {
+        let others = self.episodes.iter().enumerate().filter(|(i, _)| *i != target);
+        let found = |known: &Episode| rows.iter().filter(|row| known.rows.contains(row)).count();
+        others.into_iter().any(|(_, known)| 2 * found(known) >= rows.len())
+    }
+
+    /// Records rows of a file for an episode. `stated`: the episode was named. Returns whether that is accepted; if not, nothing changes.
+    pub(super) fn tell(
+        &mut self,
+        target: usize,
+        stated: bool,
+        file: File,
+        rows: &[usize],
+        how: Telling,
+    ) -> bool {
+        let told: Vec<FileRow> = rows.iter().map(|at| (file, *at)).collect();
+        let known = &self.episodes[target];
+        let correct = how == Telling::Correct;
+        if !correct && known.status == Some(Status::Discarded) || !stated && self.is_of_another(target, &told)
+        {
+            return false;
+        }
+        let other =
+            |row: &&FileRow| known.rows.iter().any(|k| k != *row && self.time(*k) == self.time(**row));
+        let is_known = |row: &&FileRow| known.rows.contains(row);
+        if !correct && told.iter().any(|row| !is_known(&row) && other(&row)) {
+            return false;
+        }
+        let new: Vec<FileRow> = told.iter().filter(|row| !is_known(row)).copied().collect();
+        if known.status.is_some() && !correct {
+            // The episode is over: what was recorded before is no news, anything else is refused.
+            return new.is_empty() && known.ends.contains(&file);
+        }
+        let known = &mut self.episodes[target];
+        if correct {
+            (known.rows, known.ends) = (told, vec![file]);
+        } else {
+            known.rows.extend(new);
+            known.ends.push(file);
+        }
+        if how != Telling::More || known.status.is_some() {
+            let asked = known.plan.legs[0].measure_at.len();
+            known.status = Some(if known.rows.len() < asked { Status::Partial } else { Status::Complete });
+        }
+        true
+    }
+
+    /// The difference between the account and a study, if there is one. `row` gives a row of the file of an episode.
     pub(super) fn differs(
         &self,
         history: &History,
@@ -57,8 +126,8 @@ impl Account {
                     is.reason, must.reason
                 ));
             }
-            let mut rows: Vec<Row> =
-                must.rows.iter().map(|(at, version)| row(&must.plan, *at, *version)).collect();
+            let told = |((episode, version), at): &FileRow| row(&self.episodes[*episode].plan, *at, *version);
+            let mut rows: Vec<Row> = must.rows.iter().map(told).collect();
             rows.sort_by(|a, b| a.t.total_cmp(&b.t));
             if !same(&is.rows, &rows) {
                 return Some(format!("the rows of episode {i} are {:?} instead of {rows:?}", is.rows));

@@ -60,6 +60,22 @@ fn a_billion_restarts_are_refused_instead_of_exhausting_the_memory() {
 }
 
 #[test]
+fn times_that_would_never_end_are_refused_in_a_short_message() {
+    let (folder, system) = (tempfile::tempdir().unwrap(), system());
+    for (path, value) in [("track.period", "1e-12"), ("plan.hold", "1e-308"), ("select.spacing", "1e308")] {
+        let mut config = system.config("default").unwrap();
+        config.set(path, value).unwrap();
+        let made = Study::create(folder.path(), &system, config.settings, 0, Prices::default());
+        assert!(made.err().unwrap().to_string().starts_with(&format!("{path} is {value}; it must")));
+    }
+    let text = named(&["x", "v"], "u") + "[hardware]\nperiod = 1e-12\n";
+    let error = System::parse(&text, "a.toml").err().unwrap().to_string();
+    assert!(error.contains("'period' is 1e-12: the horizon 2 would have more than 1e9 periods"), "{error}");
+    let error = system.config("default").unwrap().set("select.lipschitz", "1e308").unwrap_err().to_string();
+    assert!(error.contains("'select.lipschitz' cannot be 1000") && error.len() < 300, "{error}");
+}
+
+#[test]
 fn an_event_that_would_read_back_otherwise_is_not_stored() {
     let folder = tempfile::tempdir().unwrap();
     drop(begin(folder.path()));
@@ -257,7 +273,12 @@ fn the_file_of_an_earlier_episode_is_recognised() {
     assert!(
         refused(&mut study, |study| study.tell(None, part, "m.csv", Telling::Whole)).contains("episode 0")
     );
-    // One other row is enough, and so is the statement that it is meant.
+    // The rig went on writing to the file: most of its rows are still old ones.
+    let mut grown = old.clone();
+    grown.rows[0].x[0] += 0.25;
+    let said = refused(&mut study, |study| study.tell(None, grown, "m.csv", Telling::Whole));
+    assert!(said.contains("4 of 5 rows were recorded for it before"), "{said}");
+    // The statement that it is meant is enough.
     let receipt = study.tell(Some(1), old, "measured.csv", Telling::Whole).unwrap();
     assert_eq!((receipt.episode, receipt.stored), (1, 5));
 }
@@ -384,7 +405,25 @@ fn a_name_that_is_there_twice_is_refused() {
         assert!(error.contains("is there twice") && error.contains("line 1, column"), "{error}");
     }
     let text = r#"{"measurements": [{"t": 0, "t": 1, "x": [1, 2], "u": [0]}]}"#;
-    assert!(Measured::parse(text, "m.json", &columns()).unwrap_err().to_string().contains("duplicate field"));
+    let error = Measured::parse(text, "m.json", &columns()).unwrap_err();
+    assert!(error.to_string().contains("duplicate field") && error.hint.is_none(), "{error}");
+}
+
+#[test]
+fn a_file_without_measurements_is_refused_in_plain_words() {
+    let error = Measured::parse("[]", "m.json", &columns()).unwrap_err().to_string();
+    assert!(error.contains("expected an object with 'measurements'"), "{error}");
+    // What a spreadsheet writes above the header.
+    let error = parse("sep=;\nt;x;v;u\n0;1;2;3\n").unwrap_err();
+    assert!(
+        error.contains("the column 't' is missing") && error.contains("a file needs t, x, v, u"),
+        "{error}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = begin(folder.path());
+    study.ask(&mut ()).unwrap();
+    let said = refused(&mut study, |study| study.tell(None, Measured::default(), "m.json", Telling::More));
+    assert!(said.contains("there is no measurement in it"), "{said}");
 }
 
 #[test]
@@ -508,6 +547,11 @@ fn a_truncated_database_gives_back_its_first_records() {
         most = saved;
     }
     assert!(most > head * 9 / 10, "{most} of {head}");
+    // Where nothing is intact, no empty study is made.
+    std::fs::write(cut.join("study.db"), &whole[..5000]).unwrap();
+    let out = folder.path().join("nothing");
+    let error = Study::salvage(&cut, &out).unwrap_err().to_string();
+    assert!(error.starts_with("no record of the study in") && !out.exists(), "{error}");
 }
 
 #[test]
