@@ -33,7 +33,7 @@ Commands:
   docs --update   Write the command-line reference anew, docs/reference/cli.md
   docs --words    List the words of the documents that xtask/words.txt does not contain
   browser         Only the dashboard and the reports, in a browser
-  soak NAME [N]   The long version of a test: kills, bytes, simulation, io, files, systems, controller, dashboard, python, all
+  soak NAME [N]   The long version of a test: kills, bytes, simulation, io, readers, files, systems, controller, dashboard, python, all
   fuzz NAME [S]   Coverage-guided fuzzing of one kind of input, or of all, for S seconds each
   gate            Compare the instructions of fixed problems with tests/golden/instructions.toml
   gate --update   Write that file anew

@@ -15,7 +15,7 @@ struct Soak {
     size: Option<(&'static str, usize)>,
 }
 
-const SOAKS: [Soak; 8] = [
+const SOAKS: [Soak; 9] = [
     Soak {
         name: "kills",
         shows: "study commands killed at random times lose nothing and give the same result",
@@ -43,6 +43,13 @@ const SOAKS: [Soak; 8] = [
         tests: "test(every_call_of_five_episodes)",
         ignored: true,
         size: None,
+    },
+    Soak {
+        name: "readers",
+        shows: "readers beside a writer find a healthy study",
+        tests: "test(readers_beside_a_writer)",
+        ignored: false,
+        size: Some(("OCORL_READS", 10_000)),
     },
     Soak {
         name: "files",
@@ -90,7 +97,8 @@ pub(crate) fn run(name: &str, size: Option<&str>) -> Result<(), String> {
     }
     for soak in chosen {
         // The whole workspace is built, so that the build of the normal tests is reused.
-        let mut arguments = vec!["nextest", "run", "--workspace", "--no-capture", "-E", soak.tests];
+        let mut arguments =
+            vec!["nextest", "run", "--workspace", "--profile", "soak", "--no-capture", "-E", soak.tests];
         if soak.ignored {
             arguments.extend(["--run-ignored", "only"]);
         }

@@ -156,9 +156,9 @@ impl From<UnknownSystem> for Failure {
 }
 
 impl From<UserError> for Failure {
-    fn from(mistake: UserError) -> Self {
-        let details = mistake.details.into_iter().map(|(label, text)| (label.into(), text)).collect();
-        Failure { details, hint: mistake.hint.as_ref().map(typed), ..Failure::usage(mistake.message) }
+    fn from(error: UserError) -> Self {
+        let details = error.details.into_iter().map(|(label, text)| (label.into(), text)).collect();
+        Failure { details, hint: error.hint.as_ref().map(typed), ..Failure::usage(error.message) }
     }
 }
 
@@ -186,7 +186,7 @@ fn typed(hint: &Hint) -> String {
         Hint::AskForPlan => "a plan is what `ocorl study ask` writes".into(),
         Hint::RunByHand => "go on with: ocorl study ask, ocorl rig, ocorl study tell".into(),
         Hint::ChooseAnotherFolder => "go on where it was made, or give another folder with --out".into(),
-        Hint::Correct => "to replace what was told: ocorl study tell --correct".into(),
+        Hint::Correct => "to replace what was recorded: ocorl study tell --correct".into(),
         Hint::StateEpisode { episode } => {
             format!("give the file of episode {episode}; if this is really it: --episode {episode}")
         }

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     if global.json {
         return Ok(json(&serde_json::json!({ "file": path.display().to_string() })).into());
     }
-    let next = if arguments.hardware { "ocorl study new" } else { "ocorl run" };
+    let next = if arguments.hardware { "ocorl study new lab --system" } else { "ocorl run" };
     let file = path.display();
-    Ok(format!("wrote {file}\nnext: edit it, then: ocorl check {file}; then: {next}\n").into())
+    Ok(format!("wrote {file}\nnext: edit it, then: ocorl check {file}; then: {next} {file}\n").into())
 }

@@ -4,6 +4,7 @@ use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::signals::Signals;
 use crate::terminal::{Answer, json, say, write_out};
+use ocorl_study::files::read_text;
 use ocorl_watch::{Options, Server, Token, WatchError};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -42,11 +43,7 @@ fn token(file: &Path) -> Result<Token, Failure> {
             .detail("cause", cause)
             .hint("give a file with one line, the token; it should be readable by you alone")
     };
-    let length = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
-    if length > MOST {
-        return Err(unreadable(format!("it has {length} bytes; at most {MOST} are read")));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    let text = read_text(file, MOST).map_err(unreadable)?;
     Ok(Token::given(text.trim())?)
 }
 

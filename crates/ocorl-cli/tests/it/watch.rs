@@ -104,6 +104,7 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
         (&["watch", "--host", "0.0.0.0"], "error: others could reach the server at 0.0.0.0: ".into()),
         (&["watch", "--host", "0.0.0.0", "--token-file", "weak"], "error: a token has 32 to 256 ".into()),
         (&["watch", "--token-file", "none"], "error: cannot read the token in 'none'".into()),
+        (&["watch", "--token-file", "/dev/zero"], "error: cannot read the token in '/dev/zero'".into()),
         // A secret on the command line is visible to every user of the machine.
         (&["watch", "--token", "x"], "error: unexpected argument '--token'".into()),
         (&["watch", "--host", "example.org"], "error: invalid value 'example.org'".into()),

@@ -35,9 +35,13 @@ impl From<StoreError> for Failure {
                     .detail("record", record)
                     .detail("good", if good > 0 { format!("records 1-{good}") } else { "none".into() })
                     .detail("note", unchanged)
-                    .hint(format!(
-                        "save the intact records: ocorl {what} check {folder} --salvage {folder}-rescued"
-                    ))
+                    .hint(if good > 0 {
+                        format!(
+                            "save the intact records: ocorl {what} check {folder} --salvage {folder}-rescued"
+                        )
+                    } else {
+                        "restore a copy of the folder: no record of this one can be saved".into()
+                    })
             }
             StoreError::Newer { .. } => Failure::damaged(message)
                 .detail("note", unchanged)

@@ -134,8 +134,11 @@ pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure
     };
     let (folder, text) = (arguments.to.at.folder.display(), plan.text()?);
     let online = plan.legs.iter().any(|leg| leg.rule.is_some());
-    let when =
-        if online { "at times chosen during the run".into() } else { format!("at {} times", plan.asked()) };
+    let when = match plan.asked() {
+        _ if online => "at times chosen during the run".into(),
+        1 => "once".into(),
+        count => format!("at {count} times"),
+    };
     let again = if pending { "still pending; " } else { "" };
     let remark = if global.quiet {
         String::new()
@@ -205,25 +208,34 @@ fn receipt_line(folder: &Path, receipt: &Receipt, before: Option<f64>) -> String
     let Receipt { episode, stored, known, against, closed, .. } = receipt;
     let folder = folder.display();
     let mut text = format!("episode {episode}: ");
-    match (stored, known) {
+    let measurements = |n: usize| if n == 1 { "1 measurement".into() } else { format!("{n} measurements") };
+    let were = |n: usize| if n == 1 { "was" } else { "were" };
+    let _ = match (*stored, *known) {
         (0, known) => {
-            let _ = write!(text, "all {known} measurements were recorded before, nothing was changed");
+            let (what, were) = (measurements(known), were(known));
+            write!(text, "nothing was changed, {what} {were} recorded before")
         }
-        (stored, 0) => {
-            let _ = write!(text, "{stored} measurements stored");
-        }
+        (stored, 0) => write!(text, "{} stored", measurements(stored)),
         (stored, known) => {
-            let _ = write!(text, "{stored} measurements stored, {known} were recorded before");
+            let (what, were) = (measurements(stored), were(known));
+            write!(text, "{what} stored, {known} {were} recorded before")
         }
-    }
-    let unlike = [("late", against.late), ("missed", against.missed), ("not requested", against.extra)];
+    };
+    // What an open episode lacks may still come.
+    let missed = if closed.is_some() { "missed" } else { "to come" };
+    let unlike = [("late", against.late), (missed, against.missed), ("not requested", against.extra)];
     let unlike: Vec<String> =
         unlike.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
     if !unlike.is_empty() {
         let _ = write!(text, " ({})", unlike.join(", "));
     }
     let Some(closed) = closed else {
-        return text + &format!("; record the rest: ocorl study tell {folder} FILE\n");
+        let next = if against.missed > 0 {
+            "record the rest"
+        } else {
+            "to end the episode, record the last file without --more"
+        };
+        return text + &format!("; {next}: ocorl study tell {folder} FILE\n");
     };
     text += &costs(closed);
     if let Some(before) = before.filter(|_| *stored > 0) {
