@@ -27,7 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         println!();
     }
-    println!("On cancer treatment the optimal zero-order hold costs as much as the learned controller: the printed");
+    println!(
+        "On cancer treatment the optimal zero-order hold costs as much as the learned controller: the printed"
+    );
     println!("one minimises a cost that is sampled once per hold. On the bicycle learning wins.");
     Ok(())
 }

@@ -52,7 +52,10 @@ fn the_nine_systems_reach_the_collocation_optimum_and_the_printed_column() {
         assert!((reference - expected).abs() < 6e-5, "{name}: {reference} and {expected}");
         let printed = b.published().unwrap().held;
         assert!((reference - printed).abs() <= 0.005 + 1e-9, "{name}: {reference}, printed {printed}");
-        assert!(found.held.cost <= printed_hold, "{name}: the optimal zero-order hold is above the reference's");
+        assert!(
+            found.held.cost <= printed_hold,
+            "{name}: the optimal zero-order hold is above the reference's"
+        );
     }
 }
 
