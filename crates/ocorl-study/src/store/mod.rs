@@ -252,6 +252,7 @@ impl Store {
         if access == Access::Write {
             store.check_form()?;
             secure(&store.connection).map_err(|error| store.failed(&error))?;
+            is_writable(&store.connection).map_err(|error| store.failed(&error))?;
         }
         store.begin_reading()?;
         let verified =
@@ -580,6 +581,12 @@ fn secure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "trusted_schema", "OFF")?;
     connection.pragma_update(None, "cell_size_check", "ON")
+}
+
+/// Checks that the connection can write. SQLite opens a database, or the index of its log, for reading only if it cannot open it for writing;
+/// without this check a plan would be computed first, and then refused.
+fn is_writable(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
 }
 
 /// Opens a database read-only; in immutable mode if the index of the write-ahead log cannot be written. That mode does not read the log,

@@ -6,7 +6,7 @@ use ocorl::random::{Rng, Stream};
 use ocorl_study::measured::Measured;
 use ocorl_study::plan_file::PlanFile;
 use ocorl_study::price::Prices;
-use ocorl_study::store::{Access, StoreError};
+use ocorl_study::store::{Access, DiskFault, StoreError};
 use ocorl_study::study::{Row, Status, Study, StudyError, Telling};
 use ocorl_study::system::System;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ fn answer<T>(result: Result<T, StudyError>) -> Answer {
         }
         Err(StudyError::Store(error)) => Answer::Failed(match &error {
             StoreError::Damaged { record, .. } => format!("damaged: {record}"),
-            StoreError::Disk { fault, .. } => format!("disk: {fault:?}"),
+            StoreError::Disk { fault, cause, .. } => format!("disk: {fault:?}, {cause}"),
             StoreError::Poisoned(_) => "poisoned".into(),
             other => other.to_string(),
         }),
@@ -304,9 +304,22 @@ impl Laboratory<'_> {
         }
     }
 
+    /// Opens the study for writing. A reader in another process would not share SQLite's state with the writer; here it does, and may keep the
+    /// index of the log, which could not be opened for writing because of a fault, in a read-only state.
+    fn opened(&mut self) -> Result<Study, StudyError> {
+        match Study::open(&self.folder, Access::Write) {
+            Err(StudyError::Store(StoreError::Disk { fault: DiskFault::Permission, .. }))
+                if self.reader.take().is_some() =>
+            {
+                Study::open(&self.folder, Access::Write)
+            }
+            opened => opened,
+        }
+    }
+
     /// Opens the writer, which must succeed without a fault, and compares the study with the account.
     fn open(&mut self) {
-        let study = match self.writer.take().map_or_else(|| Study::open(&self.folder, Access::Write), Ok) {
+        let study = match self.writer.take().map_or_else(|| self.opened(), Ok) {
             Ok(study) => study,
             Err(error) => self.fail(&format!("it does not open: {error:?}")),
         };
@@ -349,7 +362,7 @@ impl Laboratory<'_> {
             Act::Read => self.read(),
             Act::SecondWriter => {
                 let held = self.writer.is_some();
-                match Study::open(&self.folder, Access::Write) {
+                match self.opened() {
                     Err(StudyError::Store(StoreError::InUse { .. })) if held => {}
                     Err(_) if self.armed.is_some() => {}
                     Ok(_) if !held => {}
@@ -367,7 +380,7 @@ impl Laboratory<'_> {
         if self.writer.is_some() {
             return Ok(());
         }
-        match Study::open(&self.folder, Access::Write) {
+        match self.opened() {
             Ok(study) => {
                 if let Some(difference) = self.settle(&study) {
                     self.fail(&difference);
