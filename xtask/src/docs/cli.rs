@@ -47,7 +47,7 @@ fn page(program: &Path) -> Result<String, String> {
 
 fn help(program: &Path, command: &[String]) -> Result<String, String> {
     let mut run = Command::new(program);
-    run.args(command).arg("--help").env("COLUMNS", "100").env("NO_COLOR", "1");
+    run.args(command).arg("--help").env("COLUMNS", "80").env("NO_COLOR", "1");
     let said = String::from_utf8_lossy(&output(run)?.stdout).into_owned();
     Ok(said.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
 }
