@@ -173,6 +173,13 @@ fn first_run(system: &System, warnings: &mut Vec<String>) {
                 .into(),
         ),
     }
+    let fails = !matches!(run.outcome, Outcome::Completed | Outcome::LimitHit { .. });
+    if fails {
+        warnings.push(format!(
+            "episode 0 ends early ({}): little is learned from it; choose a weaker [excitation], a shorter horizon, or another x0",
+            run.outcome
+        ));
+    }
     if run.outcome == Outcome::Completed && grid_is_unstable(system, dynamics.as_mut(), &mut law, &run) {
         warnings.push(format!(
             "the planner's steps of {:.1e} are too long for the fastest motion of the equations: plans fail or are inaccurate; set \

@@ -111,9 +111,16 @@ pub(super) struct Discard {
     dry_run: bool,
 }
 
+/// Number of measurements above which planning takes so long that it is announced.
+const MANY: usize = 2000;
+
 pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut study = arguments.to.open(global)?;
     let pending = study.history().pending().is_some();
+    let count = study.history().measurements();
+    if !pending && study.over().is_none() && count > MANY && !global.quiet {
+        say(&format!("the model learns from {count} measurements, which takes a while\n"));
+    }
     let mut observer = Watch(|event: &Event<'_>| {
         if let (Event::NotPlanned { episode, reason, instead, .. }, false) = (event, global.quiet) {
             say(&format!(

@@ -99,7 +99,8 @@ fn with_faults(name: &str, body: impl FnOnce(&Faults)) {
         "{said}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    for line in said.lines().filter(|line| line.starts_with("simulation:")) {
+    // The name of the test may stand before it in the same line.
+    for line in said.lines().filter_map(|line| Some(&line[line.find("simulation: ")?..])) {
         println!("{line}");
     }
 }
