@@ -1,6 +1,6 @@
 //! Consistency checks of a study: derived tables against events, measurements against the model; recovery of a damaged study.
 
-use super::event::Event;
+use super::event::{Event, Row};
 use super::{FORM, Study, StudyError, tables};
 use crate::store::{Store, salvage};
 use crate::user_error::UserError;
@@ -29,7 +29,7 @@ impl Strange {
 }
 
 /// Residual in standard deviations above which a measurement counts as far.
-const FAR: f64 = 6.0;
+pub const FAR: f64 = 6.0;
 
 /// Derived tables, and the query that lists each.
 const DERIVED: [(&str, &str); 2] = [
@@ -42,6 +42,18 @@ impl Study {
     /// it.
     pub fn strange(&self, episode: usize) -> Result<Option<Strange>, StudyError> {
         let Some(known) = self.history().episodes.get(episode) else { return Ok(None) };
+        let residuals = self.residuals(episode, &known.rows)?;
+        Ok(residuals.map(|residuals| {
+            let checked = || residuals.iter().flatten();
+            Strange { far: checked().filter(|residual| **residual > FAR).count(), of: checked().count() }
+        }))
+    }
+
+    /// Largest distance of each measurement from the prediction of the model that planned the episode, over the states, in standard
+    /// deviations of model and noise; `None` for a measurement without derivative. `None` altogether if there was no model, or the plan
+    /// does not carry it.
+    pub fn residuals(&self, episode: usize, rows: &[Row]) -> Result<Option<Vec<Option<f64>>>, StudyError> {
+        let Some(known) = self.history().episodes.get(episode) else { return Ok(None) };
         let Some(learning) = known.plan.learner.as_ref().filter(|l| l.memory.model.is_some()) else {
             return Ok(None);
         };
@@ -50,20 +62,17 @@ impl Study {
         }
         let learner = super::learner_of(self.system(), learning)?;
         let (model, noise) = (learner.model(), &self.system().task.noise_std);
-        let (mut far, mut of, mut posterior) = (0, 0, Posterior::default());
-        for row in &known.rows {
-            let Some(x_dot) = &row.x_dot else { continue };
-            of += 1;
+        let (beta, mut posterior) = (model.confidence_scale(), Posterior::default());
+        let mut residual = |row: &Row| {
+            let x_dot = row.x_dot.as_ref()?;
             let point = [row.x.as_slice(), &row.u].concat();
             model.posterior(Points::single(&point), Query::MeanStd, &mut posterior);
             let (mean, std) = (posterior.mean.value.at(0), posterior.std.value.at(0));
-            let beta = model.confidence_scale();
-            far += usize::from((0..x_dot.len()).any(|j| {
-                let spread = (beta[j].max(1.0) * std[j]).hypot(noise[j]);
-                (x_dot[j] - mean[j]).abs() > FAR * spread
-            }));
-        }
-        Ok(Some(Strange { far, of }))
+            let each = (0..x_dot.len())
+                .map(|j| (x_dot[j] - mean[j]).abs() / (beta[j].max(1.0) * std[j]).hypot(noise[j]));
+            each.reduce(f64::max)
+        };
+        Ok(Some(rows.iter().map(&mut residual).collect()))
     }
 
     /// Names of derived tables whose contents disagree with the events. Events and tables are read in one transaction.

@@ -40,7 +40,7 @@ mod status;
 mod tables;
 mod telling;
 
-pub use checking::Strange;
+pub use checking::{FAR, Strange};
 pub use event::{
     Applied, Closed, CostFrom, Created, End, Event, Imported, Marked, Proposed, Row, Selected, Status, Told,
 };
@@ -116,6 +116,17 @@ pub struct Receipt {
     pub closed: Option<Closed>,
     /// Warnings about unusual data.
     pub notes: Vec<String>,
+}
+
+/// What recording measurements would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rehearsal {
+    /// What recording them would answer.
+    pub receipt: Receipt,
+    /// The new measurements, ordered by initial state and time.
+    pub rows: Vec<Row>,
+    /// Residual of each under the model that planned the episode, in standard deviations of model and noise; `None` if unknown.
+    pub residuals: Vec<Option<f64>>,
 }
 
 /// A study on disk.
@@ -321,6 +332,37 @@ impl Study {
         source: &str,
         how: Telling,
     ) -> Result<Receipt, StudyError> {
+        let (receipt, events) = self.telling(episode, measured, source, how)?;
+        if events.is_empty() {
+            return Ok(receipt);
+        }
+        self.keep(&events)?;
+        if receipt.closed.is_some() && self.history.measurements() <= DIAGNOSED {
+            // The measurements are on disk. A diagnosis that fails now is made again with the next proposal.
+            let _ = self.diagnose();
+        }
+        Ok(receipt)
+    }
+
+    /// What recording these measurements would answer, and their residuals under the model that planned the episode. Stores nothing.
+    pub fn rehearse(&self, measured: Measured) -> Result<Rehearsal, StudyError> {
+        let (receipt, events) = self.telling(None, measured, "", Telling::Whole)?;
+        let rows = events
+            .into_iter()
+            .find_map(|event| if let Event::Told(told) = event { Some(told.rows) } else { None });
+        let rows = rows.unwrap_or_default();
+        let residuals = self.residuals(receipt.episode, &rows)?.unwrap_or_else(|| vec![None; rows.len()]);
+        Ok(Rehearsal { receipt, rows, residuals })
+    }
+
+    /// What recording measurements would answer, and the events that it would store.
+    fn telling(
+        &self,
+        episode: Option<usize>,
+        measured: Measured,
+        source: &str,
+        how: Telling,
+    ) -> Result<(Receipt, Vec<Event>), StudyError> {
         let Measured { rows, controls, mut ends, episode: stated, mut notes } = measured;
         let is_stated = episode.or(stated).is_some();
         let episode = self.told_episode(episode.or(stated), how)?;
@@ -351,7 +393,7 @@ impl Study {
         let (new, again) =
             if how == Telling::Correct { (rows, 0) } else { telling::new_rows(known.rows.iter(), rows)? };
         if known.closed.is_some() && how != Telling::Correct {
-            return told_again(&known, &new, again, &ends, notes);
+            return Ok((told_again(&known, &new, again, &ends, notes)?, Vec::new()));
         }
         if how != Telling::Correct {
             controls = telling::new_controls(known.told.iter().flat_map(|told| &told.controls), controls)?;
@@ -362,7 +404,10 @@ impl Study {
         }
         if how == Telling::More && new.is_empty() && controls.is_empty() && known.has_said(&ends) {
             let against = telling::match_asked(&known.plan, &mut known.rows.clone());
-            return Ok(Receipt { episode, stored: 0, known: again, against, closed: None, notes });
+            return Ok((
+                Receipt { episode, stored: 0, known: again, against, closed: None, notes },
+                Vec::new(),
+            ));
         }
         let told = Told { episode, rows: new, controls, ends, source: source.into(), notes: notes.clone() };
         let mut after = known.clone();
@@ -386,12 +431,7 @@ impl Study {
         });
         let event = if how == Telling::Correct { Event::Corrected(told) } else { Event::Told(told) };
         let events: Vec<Event> = std::iter::once(event).chain(closed.clone().map(Event::Closed)).collect();
-        self.keep(&events)?;
-        if closed.is_some() && self.history.measurements() <= DIAGNOSED {
-            // The measurements are on disk. A diagnosis that fails now is made again with the next proposal.
-            let _ = self.diagnose();
-        }
-        Ok(Receipt { episode, stored, known: again, against, closed, notes })
+        Ok((Receipt { episode, stored, known: again, against, closed, notes }, events))
     }
 
     /// The episode that a recording request refers to.
