@@ -1,6 +1,7 @@
 //! What plots show of the model before and after an episode. It is computed once, when the episode ends, and stored with the
 //! episode's [`Trace`](crate::trace::Trace), so that a report or a page needs no model.
 
+use crate::field::Field;
 use crate::study::{Study, StudyError, executed_of, learner_of};
 use crate::trace::{Trace, thinned};
 use ocorl::learn::PlannedRollout;
@@ -43,6 +44,9 @@ pub struct EpisodeModel {
     pub measured: Vec<Foretold>,
     /// The lines along which the derivatives change most, the most influential first.
     pub slices: Vec<Slice>,
+    /// The vector field before the episode, if the system has two states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<Field>,
 }
 
 /// What is known of an episode.
@@ -188,8 +192,12 @@ impl EpisodeModel {
         }
         let after = after.filter(|after| after.dims() == task.dims());
         let profile = |times: Vec<f64>, points: &[f64]| profile(task, before, after, times, points);
-        let mut model =
-            EpisodeModel { slices: slices(task, truth, before, earlier), ..EpisodeModel::default() };
+        let states: Vec<&[f64]> = earlier.iter().map(|reading| reading.state.as_slice()).collect();
+        let mut model = EpisodeModel {
+            slices: slices(task, truth, before, earlier),
+            field: Field::new(task, truth, before, &states),
+            ..EpisodeModel::default()
+        };
         for (i, plan) in plans.iter().enumerate() {
             let prediction = plan.as_ref().and_then(|plan| predicted(before, task, plan, stream.index(i)));
             model.predicted.push(prediction.unwrap_or_default());
@@ -245,7 +253,7 @@ fn brief(value: f64) -> f64 {
     if value.is_finite() { format!("{value:.5e}").parse().unwrap_or(value) } else { 0.0 }
 }
 
-fn briefly(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn briefly(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     values.into_iter().map(brief).collect()
 }
 

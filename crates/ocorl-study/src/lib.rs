@@ -24,6 +24,7 @@
 //! | [`simulated`] | a study of a simulated system, evaluated against the true dynamics |
 //! | [`planned_episodes`] | a journal of episodes that already have plans |
 //! | [`rig`] | a simulated rig that runs `plan.json` |
+//! | [`field`] | the learned vector field of a system with two states |
 //! | [`episode_model`] | what plots show of the model around an episode: predictions, uncertainty, slices |
 //! | [`trace`] | additional data of an episode: durations, trajectories, controller performance |
 //! | [`run`] | one run from its first episode to its last, and its text output |
@@ -45,6 +46,7 @@ pub mod episode_model;
 pub mod estimate;
 pub mod event_file;
 pub mod export;
+pub mod field;
 pub mod files;
 pub mod grid;
 pub mod known;
