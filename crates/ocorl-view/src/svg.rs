@@ -39,9 +39,9 @@ pub fn svg_themed(figure: &Figure, theme: &Theme) -> String {
 }
 
 /// Every panel as a picture of its own, so that narrow screens show them below each other at a legible size; and the number of columns
-/// that fit beside each other on a wide one.
+/// of that size on a wide one.
 pub fn pictures(figure: &Figure, theme: &Theme) -> (usize, Vec<String>) {
-    let columns = figure.columns.clamp(1, figure.panels.len().max(1)).min(3);
+    let columns = figure.columns.clamp(1, 3);
     // Width in the units of the picture's text at which the text has its nominal size.
     let width = [760.0, 470.0, 360.0][columns - 1];
     let picture = |panel: &Panel| {

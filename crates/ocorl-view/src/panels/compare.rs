@@ -1,12 +1,14 @@
 //! Compares several studies on the same axes.
 
+use super::summary::configuration;
 use super::{Exhibit, StudyView};
 use crate::plots::{Curve, Middle};
 use crate::{Axis, Figure, Mark, Marker, Panel};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Number of colours that readers can distinguish; further studies reuse them, dashed.
-const COLORS: usize = 7;
+pub(super) const COLORS: usize = 7;
 /// From this many studies that differ only in their seed, their median and band are drawn instead of each curve.
 const MANY: usize = 3;
 
@@ -56,22 +58,64 @@ pub fn compare(views: &[&StudyView]) -> Vec<Exhibit> {
             }),
         ));
     }
+    exhibits.push(Exhibit::new(
+        "paths",
+        "Last trajectories",
+        "The last executed trajectory of each study, beside the optimum.",
+        paths(&systems),
+    ));
     exhibits
+}
+
+/// A setting that is not the same in all of the compared studies.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Path of the setting.
+    pub key: String,
+    /// Its value in each study; `None` if the study has no such setting.
+    pub values: Vec<Option<String>>,
+}
+
+/// The settings that differ between studies.
+pub fn differences(views: &[&StudyView]) -> Vec<Difference> {
+    let mut all: BTreeMap<String, Vec<Option<String>>> = BTreeMap::new();
+    for (i, view) in views.iter().enumerate() {
+        for setting in configuration(&view.study) {
+            all.entry(setting.key).or_insert_with(|| vec![None; views.len()])[i] = Some(setting.value);
+        }
+    }
+    let differing = all.into_iter().filter(|(_, values)| values.iter().any(|value| *value != values[0]));
+    differing.map(|(key, values)| Difference { key, values }).collect()
+}
+
+/// The last trajectory of each study, in the plane in which it is naturally seen; one panel per system.
+fn paths(systems: &BTreeMap<String, Vec<&StudyView>>) -> Figure {
+    let figure = Figure::new("Last trajectories").columns(2).height(300.0);
+    systems.values().fold(figure, |figure, views| {
+        let panel = views[0].plane_of_last();
+        figure.panel(views.iter().enumerate().fold(panel, |panel, (i, view)| view.last_path(panel, i)))
+    })
 }
 
 /// Groups the studies that differ only in their seed, by their common name.
 fn kinds<'a>(views: &[&'a StudyView]) -> BTreeMap<String, Vec<&'a StudyView>> {
     let mut kinds: BTreeMap<String, Vec<&StudyView>> = BTreeMap::new();
     for view in views {
-        let settings = &view.study.created().settings;
-        let kind = format!(
-            "{}, {}",
-            settings.strategy.name().replace('-', " "),
-            super::summary::setting_text(&settings.explore)
-        );
-        kinds.entry(kind).or_default().push(view);
+        kinds.entry(kind(view)).or_default().push(view);
     }
     kinds
+}
+
+/// Strategy and exploration of a study, as readers see them.
+fn kind(view: &StudyView) -> String {
+    let settings = &view.study.created().settings;
+    let explore = super::summary::setting_text(&settings.explore);
+    format!("{}, {explore}", settings.strategy.name().replace('-', " "))
+}
+
+/// Name of a study among those that are compared.
+pub(super) fn label(view: &StudyView) -> String {
+    format!("{}, seed {}", kind(view), view.study.created().seed)
 }
 
 fn by_episode(panel: Panel, views: &[&StudyView], value: &dyn Fn(&StudyView, f64) -> f64) -> Panel {
@@ -110,7 +154,7 @@ fn lines(mut panel: Panel, views: &[&StudyView], values: &dyn Fn(&StudyView) -> 
         }
         for view in views {
             let (x, y): (Vec<f64>, Vec<f64>) = values(view).into_iter().map(|(n, v)| (n as f64, v)).unzip();
-            let label = format!("{kind}, seed {}", view.study.created().seed);
+            let label = label(view);
             let line = Mark::line(&*x, &*y).series(number % COLORS).label(&label);
             panel = panel
                 .mark(if number >= COLORS { line.dashed() } else { line })

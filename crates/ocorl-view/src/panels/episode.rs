@@ -1,13 +1,16 @@
 //! The view of one episode: plan, executed trajectory, measurements, and the model before the episode.
 
+use super::compare::{COLORS, label};
 use super::{Exhibit, StudyView};
 use crate::plots::naming::symbol;
 use crate::plots::{coverage, information_panel, model_slices, profiles_range, time_axis, uncertainty_panel};
+use crate::report::brief;
 use crate::scene::{Shown, Stage, scene, views};
 use crate::{Axis, Figure, Mark, Marker, Panel, Theme};
 use ocorl::simulate::Trajectory;
 use ocorl::system::{Quantity, Task};
 use ocorl_study::episode_model::{EpisodeModel, Prediction};
+use ocorl_study::field::Field;
 use ocorl_study::plan_file::LegTable;
 use ocorl_study::study::{EpisodeHistory, Row};
 use ocorl_study::trace::{Health, maybe_path};
@@ -42,7 +45,7 @@ pub struct EpisodeView {
     pub exhibits: Vec<Exhibit>,
     /// Measurements of the episode as a table.
     pub measurements: MeasurementTable,
-    /// The trajectory that was seen; else the measured points; else the plan.
+    /// The trajectory that was seen; else the plan; else the measured points.
     #[serde(serialize_with = "maybe_path::serialize")]
     pub motion: Option<Trajectory>,
 }
@@ -78,6 +81,7 @@ impl StudyView {
                 model_slices(&self.name(), self.task(), model),
             ));
         }
+        exhibits.extend(model.field.as_ref().map(|field| self.field(field)));
         if !model.measured.is_empty() {
             let before = self.traces.range(..=number).filter_map(|(_, trace)| trace.model.as_ref());
             let figure = coverage(&self.name(), self.task(), before);
@@ -114,7 +118,7 @@ impl StudyView {
         let plan = leg.filter(|leg| leg.planned_cost.is_some()).map(LegTable::trajectory);
         let pending = self.path(episode.episode, 0).is_none() && episode.rows.is_empty();
         let shown = Shown {
-            executed: Some(&motion).filter(|_| !pending),
+            executed: self.path(episode.episode, 0).or(Some(&motion).filter(|_| plan.is_none() && !pending)),
             planned: plan.as_ref(),
             optimal: self.optimum.first(),
             draws: model.predicted.first().map_or(Vec::new(), |prediction| prediction.draws.clone()),
@@ -140,7 +144,7 @@ impl StudyView {
         let task = self.task();
         let title = "Uncertainty along the plan";
         let figure = Figure::new(format!("{}: why episode {} measured there", self.name(), episode.episode));
-        let mut figure = figure.columns(2).height(150.0).panel(uncertainty_panel(title, task, model, range));
+        let mut figure = figure.columns(2).height(112.0).panel(uncertainty_panel(title, task, model, range));
         let chosen: Vec<f64> =
             match episode.rows.iter().filter(|row| row.start == 0).map(|row| row.t).collect() {
                 rows if episode.closed.is_some() || !Vec::is_empty(&rows) => rows,
@@ -152,13 +156,15 @@ impl StudyView {
         let first = profile.before.iter().copied().fold(0.0, f64::max);
         let last = profile.after.iter().copied().fold(0.0, f64::max);
         let about = if last > 0.0 && first > 0.0 {
-            format!(
-                "It measured where the plan was least certain; afterwards the largest uncertainty along the plan is {:.3}, {:.1} times smaller. One scale for the whole study.",
-                last,
-                first / last
-            )
+            let fall = match first / last {
+                ratio if ratio >= 10.0 => format!("fell {ratio:.0}-fold"),
+                ratio if ratio >= 1.05 => format!("fell {ratio:.1}-fold"),
+                _ => "hardly fell".into(),
+            };
+            let left = brief(last, 2);
+            format!("It measured where the plan was least certain: ‖σ‖ along it {fall}, to {left}.")
         } else {
-            "Uncertainty before the episode along the plan, and the times chosen from it. One scale for the whole study.".into()
+            "Uncertainty along the plan before the episode, and the times chosen from it.".into()
         };
         Some(Exhibit::new("uncertainty", "Why there?", &about, figure))
     }
@@ -182,7 +188,7 @@ impl StudyView {
         let expected = || model.predicted.iter().filter(|prediction| !prediction.draws.is_empty());
         let (nx, nu) = (task.states.len(), task.controls.len());
         let title = format!("{}: episode {} over time", self.name(), episode.episode);
-        let mut figure = Figure::new(title).columns(if nx + nu > 4 { 3 } else { 2 });
+        let mut figure = Figure::new(title).columns(if matches!(nx + nu, 2 | 4) { 2 } else { 3 });
         for (i, quantity) in task.states.iter().enumerate() {
             let mut panel = self.over_time(episode, quantity, |x, _| x[i], |leg| step_states(leg, i));
             panel.y = panel.y.shows(format!("x{i}"));
@@ -210,7 +216,7 @@ impl StudyView {
         planned: impl Fn(&LegTable) -> Mark,
     ) -> Panel {
         let axis = Axis::new(symbol(&quantity.name), &quantity.unit);
-        let mut panel = Panel::new(&quantity.name, time_axis(self.task()), axis);
+        let mut panel = Panel::new(symbol(&quantity.name), time_axis(self.task()), axis);
         for path in self.optimum.iter().take(episode.plan.legs.len()) {
             let y: Vec<f64> =
                 path.states.iter().zip(path.controls.iter()).map(|(x, u)| value(x, u)).collect();
@@ -233,32 +239,20 @@ impl StudyView {
     fn phase(&self, episode: &EpisodeHistory, model: &EpisodeModel) -> Exhibit {
         let task = self.task();
         let title = format!("{}: phase portrait of episode {}", self.name(), episode.episode);
-        let mut figure = Figure::new(title).columns(2).height(330.0);
+        let mut figure = Figure::new(title).columns(2).height(300.0);
         for (a, b) in views(task) {
             figure = figure.panel(self.plane(episode, model, a, b));
         }
-        let about = "Executed trajectory, coloured by the model uncertainty before the episode on one scale for the whole study; plan, optimum, earlier episodes and all measurements.";
+        let about = "Colour: model uncertainty ‖σ‖ before the episode, on one scale for the whole study.";
         Exhibit::new("phase", "State space", about, figure)
     }
 
     /// The trajectories of an episode in the plane of two states.
     fn plane(&self, episode: &EpisodeHistory, model: &EpisodeModel, a: Option<usize>, b: usize) -> Panel {
-        let task = self.task();
-        let axis =
-            |i: usize| Axis::new(symbol(&task.states[i].name), &task.states[i].unit).shows(format!("x{i}"));
-        let (x_axis, title) = match a {
-            Some(a) => {
-                (axis(a), format!("{} over {}", symbol(&task.states[b].name), symbol(&task.states[a].name)))
-            }
-            None => (time_axis(task), symbol(&task.states[b].name)),
-        };
         let place = |t: f64, x: &[f64]| (a.map_or(t, |a| x[a]), x[b]);
-        let line = |path: &Trajectory| {
-            let (x, y): (Vec<f64>, Vec<f64>) =
-                path.times.iter().zip(path.states.iter()).map(|(t, x)| place(*t, x)).unzip();
-            Mark::line(x, y)
-        };
-        let mut panel = Panel::new(title, x_axis, axis(b));
+        let line = |path: &Trajectory| in_plane(path, a, b);
+        let mut panel = self.empty_plane(a, b);
+        let mut focus: Vec<Mark> = self.optimum.iter().map(line).collect();
         let earlier = self.earlier(episode.episode);
         for (i, path) in earlier.iter().enumerate() {
             let pale = 0.75 - 0.35 * (i + 1) as f64 / earlier.len() as f64;
@@ -270,10 +264,12 @@ impl StudyView {
         for leg in episode.plan.legs.iter().filter(|leg| leg.planned_cost.is_some()) {
             let (x, y): (Vec<f64>, Vec<f64>) =
                 leg.times.iter().zip(&leg.states).map(|(t, x)| place(*t, x)).unzip();
+            focus.push(Mark::line(&*x, &*y));
             panel = panel.mark(Mark::line(x, y).series(PLANNED).dashed().label("planned"));
         }
         for (i, leg) in episode.plan.legs.iter().enumerate() {
             let Some(path) = self.path(episode.episode, leg.start) else { continue };
+            focus.push(line(path));
             let sigma =
                 model.executed.get(i).map(|profile| &profile.before).filter(|s| s.len() == path.len());
             let mark = match (sigma, line(path)) {
@@ -293,10 +289,75 @@ impl StudyView {
         let (old_x, old_y): (Vec<f64>, Vec<f64>) =
             past.flat_map(|other| &other.rows).map(|r| place(r.t, &r.x)).unzip();
         let (x, y): (Vec<f64>, Vec<f64>) = episode.rows.iter().map(|r| place(r.t, &r.x)).unzip();
-        panel
+        focus.push(Mark::points(&*x, &*y, Marker::Cross));
+        focused(panel, &focus)
             .mark(Mark::points(old_x, old_y, Marker::Dot).muted().label("measured before"))
-            .mark(Mark::points(starts.0, starts.1, Marker::Ring).muted().label("start"))
+            .mark(Mark::points(starts.0, starts.1, Marker::Ring).muted().label("start").unlisted())
             .mark(Mark::points(x, y, Marker::Cross).series(MEASURED).label("measured"))
+    }
+
+    /// The learned vector field, and its error if the truth is known, each on one scale for the whole study.
+    fn field(&self, field: &Field) -> Exhibit {
+        let task = self.task();
+        let middle = |values: &[f64]| -> Vec<f64> {
+            let step = (values[values.len() - 1] - values[0]) / (values.len() - 1) as f64;
+            (0..=values.len()).map(|i| values[0] + (i as f64 - 0.5) * step).collect()
+        };
+        let points = || field.y.iter().flat_map(|y| field.x.iter().map(move |x| (*x, *y)));
+        let arrows = |rates: &[[f64; 2]]| {
+            let (x, y): (Vec<f64>, Vec<f64>) = points().unzip();
+            let [dx, dy] = [0, 1].map(|i| rates.iter().map(|rate| rate[i]).collect::<Vec<f64>>());
+            Mark::arrows(x, y, dx, dy)
+        };
+        let fields = || self.traces.values().filter_map(|trace| trace.model.as_ref()?.field.as_ref());
+        let panel = |title: &str, name: &str, shade: fn(&Field) -> Vec<f64>| {
+            let (low, high) = ends(fields().flat_map(shade).filter(|value| *value > 0.0));
+            let color = Axis::new(name, "").log();
+            Panel { title: title.into(), ..self.empty_plane(Some(0), 1) }
+                .color(if low < high { color.range(low, high) } else { color })
+                .mark(Mark::heat(middle(&field.x), middle(&field.y), shade(field)))
+                .mark(arrows(&field.rates).series(6).label("learned μ"))
+        };
+        let title = format!("{}: the learned vector field", self.name());
+        let mut figure = Figure::new(title).columns(2).height(300.0);
+        figure = figure.panel(panel("Model uncertainty", "‖σ‖", |field: &Field| field.sigma.clone()));
+        if !field.truth.is_empty() {
+            let error = panel("Error of the learned field", "‖μ − f‖", Field::errors);
+            figure = figure.panel(error.mark(arrows(&field.truth).series(1).label("true f")));
+        }
+        let control: Vec<String> = task.safe_control.iter().map(|u| brief(*u, 3)).collect();
+        let about = format!(
+            "The model before the episode, at control {}; colours on one scale for the whole study.",
+            control.join(", ")
+        );
+        Exhibit::new("field", "Learned vector field", &about, figure)
+    }
+
+    /// The plane in which trajectories are naturally seen, with the optimum and no episode.
+    pub(super) fn plane_of_last(&self) -> Panel {
+        let (a, b) = views(self.task())[0];
+        let panel = self.empty_plane(a, b);
+        let optimum = self.optimum.iter().map(|path| in_plane(path, a, b).muted().dashed().label("optimum"));
+        optimum.fold(Panel { title: self.name(), ..panel }, Panel::mark)
+    }
+
+    /// Adds the last executed trajectory, as that of the study with this number among others.
+    pub(super) fn last_path(&self, panel: Panel, number: usize) -> Panel {
+        let (a, b) = views(self.task())[0];
+        let episodes = 0..self.study.history().episodes.len();
+        let Some(path) = episodes.rev().find_map(|episode| self.path(episode, 0)) else { return panel };
+        let line = in_plane(path, a, b).series(number % COLORS).label(label(self));
+        panel.mark(if number >= COLORS { line.dashed() } else { line })
+    }
+
+    fn empty_plane(&self, a: Option<usize>, b: usize) -> Panel {
+        let states = &self.task().states;
+        let name = |i: usize| symbol(&states[i].name);
+        let axis = |i: usize| Axis::new(name(i), &states[i].unit).shows(format!("x{i}"));
+        match a {
+            Some(a) => Panel::new(format!("{} over {}", name(b), name(a)), axis(a), axis(b)),
+            None => Panel::new(name(b), time_axis(self.task()), axis(b)),
+        }
     }
 
     fn controller(&self, health: &Health) -> Exhibit {
@@ -351,7 +412,7 @@ impl StudyView {
         if derivatives {
             columns.extend(names(&task.states, "_dot"));
         }
-        columns.extend(["residual [σ]", "‖σ‖ before", "‖σ‖ after"].map(str::to_owned));
+        columns.extend(["residual [σ]", "‖σ‖ before", "‖σ‖ after", "weight"].map(str::to_owned));
         // The stored predictions are in the order of the measurements, if these are used.
         let foretold =
             |i: usize| model.measured.get(i).filter(|_| model.measured.len() == episode.rows.len());
@@ -367,6 +428,7 @@ impl StudyView {
             cells.push(foretold(i).and_then(|foretold| foretold.residual(&task.noise_std)));
             cells.push(foretold(i).map(|foretold| foretold.sigma.0));
             cells.push(foretold(i).and_then(|foretold| foretold.sigma.1));
+            cells.push(Some(self.study.weight(episode.episode, row.start, row.t)));
             cells
         };
         MeasurementTable { columns, rows: episode.rows.iter().enumerate().map(row).collect() }
@@ -377,19 +439,23 @@ impl StudyView {
             return Some(path.clone());
         }
         let mut path = Trajectory::empty(self.task().dims());
-        let mine: Vec<&Row> = episode.rows.iter().filter(|row| row.start == 0).collect();
-        if mine.len() > 1 {
-            for row in mine {
-                path.push(row.t, &row.x, &row.u);
-            }
+        if let Some(leg) = episode.plan.legs.first().filter(|leg| leg.planned_cost.is_some()) {
+            let last = leg.controls.len() - 1;
+            let nodes = leg.times.iter().zip(&leg.states).enumerate();
+            nodes.for_each(|(i, (t, x))| path.push(*t, x, &leg.controls[i.min(last)]));
             return Some(path);
         }
-        let leg = episode.plan.legs.first().filter(|leg| leg.planned_cost.is_some())?;
-        let last = leg.controls.len() - 1;
-        let nodes = leg.times.iter().zip(&leg.states).enumerate();
-        nodes.for_each(|(i, (t, x))| path.push(*t, x, &leg.controls[i.min(last)]));
-        Some(path)
+        let mine: Vec<&Row> = episode.rows.iter().filter(|row| row.start == 0).collect();
+        mine.iter().for_each(|row| path.push(row.t, &row.x, &row.u));
+        (mine.len() > 1).then_some(path)
     }
+}
+
+/// A trajectory in the plane of two states; `None` is time.
+fn in_plane(path: &Trajectory, a: Option<usize>, b: usize) -> Mark {
+    let place = |(t, x): (&f64, &[f64])| (a.map_or(*t, |a| x[a]), x[b]);
+    let (x, y): (Vec<f64>, Vec<f64>) = path.times.iter().zip(path.states.iter()).map(place).unzip();
+    Mark::line(x, y)
 }
 
 /// The band in which a state is predicted.
@@ -406,10 +472,27 @@ fn step_controls(leg: &LegTable, j: usize) -> Mark {
     Mark::step(&*leg.times, leg.controls.iter().map(|u| u[j]).collect::<Vec<_>>())
 }
 
+/// Least and greatest value.
+fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let finite = values.filter(|value| value.is_finite());
+    finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), value| (l.min(value), m.max(value)))
+}
+
 /// Least and greatest y value of some marks.
 fn spread(marks: &[Mark]) -> (f64, f64) {
-    let rows = marks.iter().flat_map(Mark::rows).filter_map(|row| row.y).filter(|y| y.is_finite());
-    rows.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), y| (l.min(y), m.max(y)))
+    ends(marks.iter().flat_map(Mark::rows).filter_map(|row| row.y))
+}
+
+/// Shows what these marks show: earlier episodes, which may have gone far away, do not squeeze them.
+fn focused(mut panel: Panel, marks: &[Mark]) -> Panel {
+    let x = ends(marks.iter().flat_map(Mark::rows).filter_map(|row| row.x));
+    for (axis, (low, high)) in [(&mut panel.x, x), (&mut panel.y, spread(marks))] {
+        if low < high {
+            let room = if axis.shows == "t" { 0.0 } else { 0.06 * (high - low) };
+            axis.range = Some((low - room, high + room));
+        }
+    }
+    panel
 }
 
 /// Limits the y range to plan, execution and measurements where the predicted band is much wider than these.

@@ -22,7 +22,7 @@ pub mod sweep;
 mod verdict;
 
 pub use baselines::Baselines;
-pub use compare::compare;
+pub use compare::{Difference, compare, differences};
 pub use episode::{EpisodeView, MeasurementTable};
 pub use summary::{Check, Compared, EpisodeRow, Fact, Next, Number, Setting, Summary};
 pub use verdict::{Tone, Verdict, Warning};

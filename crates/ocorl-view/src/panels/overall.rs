@@ -52,13 +52,14 @@ impl StudyView {
             return None;
         }
         let axis = match best {
-            Some(_) => Axis::new("above optimum", "%").log(),
+            Some(_) => Axis::new("above", "%").log(),
             None => Axis::new("cost", "").log(),
         };
         let last = self.study.history().episodes.len().saturating_sub(1) as f64;
         let across = Axis::new("episode", "").whole().shows("episode").range(-0.3, last + 0.3);
         let mut panel = Panel::new("", across, axis).mark(Mark::line(line.0, line.1).series(0).unlisted());
-        let names = ["cost", "estimated cost", "aborted", "aborted at a limit"];
+        let cost = if best.is_some() { "cost above the optimum" } else { "cost" };
+        let names = [cost, "estimated cost", "aborted", "aborted at a limit"];
         let markers = [Marker::Circle, Marker::Ring, Marker::Cross, Marker::Triangle];
         for (((x, y), name), (i, marker)) in signs.into_iter().zip(names).zip(markers.into_iter().enumerate())
         {
@@ -70,7 +71,7 @@ impl StudyView {
             panel = panel.mark(Mark::horizontal(1.0).muted().dotted().label("1 %"));
         }
         let title = self.title("cost above the optimum by episode");
-        let figure = Figure::new(title).height(92.0).panel(panel);
+        let figure = Figure::new(title).height(72.0).panel(panel);
         let about = "Cost of each episode above the optimum, on a logarithmic scale. Select an episode here.";
         Some(Exhibit::new("strip", "Episodes", about, figure))
     }

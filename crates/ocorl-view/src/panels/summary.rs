@@ -1,7 +1,7 @@
 //! A study in numbers and tables, as the report and the live page show it.
 
 use super::{StudyView, Verdict, Warning};
-use crate::report::amount;
+use crate::report::brief;
 use ocorl::learn::{MeasurementKind, Settings};
 use ocorl::system::Quantity;
 use ocorl_study::plan_file::Named;
@@ -25,7 +25,8 @@ pub struct Summary {
     pub updated: String,
     pub strategy: String,
     pub planner: String,
-    /// Whether the data come from hardware or an external simulator: the true dynamics are unknown, or somebody recorded measurements.
+    /// Whether the data come from hardware or an external simulator: the true dynamics are unknown, or somebody else than the simulation
+    /// of this program records the measurements.
     pub hardware: bool,
     pub episodes: usize,
     pub of: usize,
@@ -147,7 +148,8 @@ pub struct Check {
 pub(super) fn next(study: &Study, traces: &BTreeMap<usize, Trace>) -> Option<Next> {
     let pending = study.history().pending()?;
     let (episode, plan) = (pending.episode, pending.plan.clone());
-    let worth = traces.get(&episode).and_then(|trace| trace.worth.clone());
+    let worth =
+        traces.get(&episode).and_then(|trace| trace.worth.as_ref()).map(|worth| worth.replace("+-", "±"));
     let rule = plan.legs.iter().find_map(|leg| leg.rule.as_ref());
     Some(Next {
         episode,
@@ -185,8 +187,13 @@ fn checks(study: &Study, traces: &BTreeMap<usize, Trace>, episode: usize) -> Vec
             };
             let unit = if quantity.unit.is_empty() { String::new() } else { format!(" {}", quantity.unit) };
             found.push(Check {
-                what: format!("{} stays within [{}, {}]{unit}", quantity.name, amount(lower), amount(upper)),
-                value: format!("predicted {} to {}{outside}", amount(low), amount(high)),
+                what: format!(
+                    "{} stays within [{}, {}]{unit}",
+                    quantity.name,
+                    brief(lower, 3),
+                    brief(upper, 3)
+                ),
+                value: format!("predicted {} to {}{outside}", brief(low, 3), brief(high, 3)),
                 fine: leaving == 0,
             });
         }
@@ -227,9 +234,10 @@ fn checks(study: &Study, traces: &BTreeMap<usize, Trace>, episode: usize) -> Vec
     found
 }
 
-/// Whether measurements of an episode were recorded by something else than the simulation of this program.
-fn is_told(history: &History) -> bool {
-    history.episodes.iter().flat_map(|episode| &episode.told).any(|told| told.source != SOURCE)
+/// Whether the simulation of this program recorded all measurements, and there are some.
+fn is_simulated(history: &History) -> bool {
+    let mut told = history.episodes.iter().flat_map(|episode| &episode.told).peekable();
+    told.peek().is_some() && told.all(|told| told.source == SOURCE)
 }
 
 impl StudyView {
@@ -256,7 +264,7 @@ impl StudyView {
             updated: self.moments.last.clone(),
             strategy: created.settings.strategy.name().into(),
             planner: setting_text(&created.settings.explore),
-            hardware: system.truth.is_none() || is_told(study.history()),
+            hardware: system.truth.is_none() || !is_simulated(study.history()),
             episodes: overview.episodes,
             of: overview.of,
             measurements: overview.measurements,
@@ -373,7 +381,7 @@ impl StudyView {
 }
 
 /// Every setting with its default for this system.
-fn configuration(study: &Study) -> Vec<Setting> {
+pub(super) fn configuration(study: &Study) -> Vec<Setting> {
     let leaves = |settings: &Settings| {
         let mut out = BTreeMap::new();
         flatten("", &serde_json::to_value(settings).unwrap_or_default(), &mut out);

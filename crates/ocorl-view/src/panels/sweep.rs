@@ -11,6 +11,7 @@ use ocorl_study::statistics::{mean, sample_std};
 use ocorl_study::sweep::{Reading, ReadingError};
 use ocorl_study::table1::published;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A sweep, read without blocking a writing process.
@@ -72,6 +73,10 @@ pub struct Row {
 pub struct VariantView {
     /// Name of the variant, one of the columns.
     pub variant: String,
+    /// Settings that the cells start from: `default` or `reference`.
+    pub settings: String,
+    /// Settings that the cells change, by path, as `--set` takes them.
+    pub set: BTreeMap<String, String>,
     /// One entry per seed.
     pub seeds: Vec<SeedView>,
     /// Mean final cost of the finished cells.
@@ -91,6 +96,8 @@ pub struct SeedView {
     pub state: State,
     /// Final cost of a finished cell.
     pub cost: Option<f64>,
+    /// Cost of each episode.
+    pub costs: Vec<f64>,
     /// Final cost above the optimum, in percent of the optimum.
     pub percent: Option<f64>,
     /// Reason of a failure.
@@ -193,8 +200,11 @@ fn variant_view(entries: &[Entry<'_>], name: &str) -> VariantView {
         Some(format!("{:.2} ± {:.2}", printed.mean, printed.std))
     });
     let seeds = entries.iter().map(|(cell, result)| seed_view(cell, *result)).collect();
+    let set = entries.first().map(|(cell, _)| &cell.set).into_iter().flatten();
     VariantView {
         variant: name.into(),
+        settings: entries.first().map_or(String::new(), |(cell, _)| cell.settings.clone()),
+        set: set.map(|(path, value)| (path.clone(), value.to_string())).collect(),
         seeds,
         mean: some(mean(&costs)),
         std: some(sample_std(&costs)),
@@ -210,7 +220,9 @@ fn seed_view(cell: &Cell, result: Option<&CellResult>) -> SeedView {
         Some(_) => State::Done,
     };
     let percent = cost.zip(result.and_then(|r| r.known)).map(|(cost, known)| known.percent_above(cost));
-    SeedView { seed: cell.seed, state, cost, percent, reason: result.and_then(|r| r.failure.clone()) }
+    let costs =
+        result.map_or(Vec::new(), |result| result.episodes.iter().map(|episode| episode.cost).collect());
+    SeedView { seed: cell.seed, state, cost, costs, percent, reason: result.and_then(|r| r.failure.clone()) }
 }
 
 fn exhibits(reading: &Reading) -> Vec<Exhibit> {

@@ -1,8 +1,8 @@
 //! The result of a study in one sentence, and what needs attention.
 
 use super::StudyView;
-use crate::report::{amount, cost};
-use ocorl_study::study::{CostFrom, Status};
+use crate::report::{brief, cost};
+use ocorl_study::study::{CostFrom, Cure, Status};
 use serde::Serialize;
 
 /// Cost above the optimum, in percent, up to which a result counts as good, and as fair.
@@ -43,6 +43,8 @@ pub struct Warning {
     pub episode: Option<usize>,
     /// What to do.
     pub action: String,
+    /// Row of the episode, from 1, that was set aside and can be included again.
+    pub row: Option<usize>,
 }
 
 impl StudyView {
@@ -114,11 +116,11 @@ impl StudyView {
         let difference = if above.abs() < 5e-4 {
             "equal to the optimum".into()
         } else if above < 0.0 {
-            format!("{} % below the best known control", amount(-above))
+            format!("{} % below the best known control", brief(-above, 2))
         } else if above < 200.0 {
-            format!("{} % above the optimum", amount(above))
+            format!("{} % above the optimum", brief(above, 2))
         } else {
-            format!("{} times the optimum", amount(final_cost / best))
+            format!("{} times the optimum", brief(final_cost / best, 2))
         };
         let end = format!("final cost {about}{}, {difference}", cost(*final_cost));
         if tone == Tone::Bad {
@@ -142,48 +144,60 @@ impl StudyView {
         )
     }
 
-    /// What needs attention, each with an action: aborted episodes, strange measurements, a controller that was late.
+    /// What needs attention, each with an action: aborted episodes, notes about files, what the diagnosis found, strange measurements.
     pub fn warnings(&self) -> Vec<Warning> {
-        let mut all = Vec::new();
-        let task = &self.study.system().task;
-        for episode in &self.study.history().episodes {
-            let number = Some(episode.episode);
-            let last = episode.episode + 1 == self.study.history().next();
-            let failed = episode.closed.as_ref().filter(|closed| closed.status.name() == "failed");
-            if let Some(closed) = failed.filter(|_| last) {
-                all.push(Warning {
-                    text: format!("episode {} was aborted: {}", episode.episode, closed.outcome),
-                    episode: number,
-                    action: "Look at the states over time. If the data are wrong, discard the episode."
-                        .into(),
-                });
-            }
-            for note in episode.told.iter().flat_map(|told| &told.notes).filter(|_| last) {
-                all.push(Warning {
-                    text: format!("episode {}: {note}", episode.episode),
-                    episode: number,
-                    action: "Check the file; if the data are wrong, discard the episode.".into(),
-                });
-            }
-            let model = self.traces.get(&episode.episode).and_then(|trace| trace.model.as_ref());
-            let residuals = model.into_iter().flat_map(|model| &model.measured);
-            let far = residuals
-                .filter_map(|row| row.residual(&task.noise_std))
-                .filter(|far| *far > STRANGE)
-                .count();
-            if far > 0 && self.study.system().truth.is_none() && last {
-                all.push(Warning {
-                    text: format!(
-                        "{far} measurements of episode {} are more than {STRANGE} σ from the prediction",
-                        episode.episode
-                    ),
-                    episode: number,
-                    action:
-                        "See the residuals below: are units and signs right? If not, discard the episode."
-                            .into(),
-                });
-            }
+        let Some(last) = self.study.history().episodes.last() else { return Vec::new() };
+        let (number, mut all) = (last.episode, Vec::new());
+        let mut warn = |text: String, action: &str| {
+            all.push(Warning { text, episode: Some(number), action: action.into(), row: None });
+        };
+        if let Some(closed) = last.closed.as_ref().filter(|closed| closed.status == Status::Failed) {
+            warn(
+                format!("episode {number} was aborted: {}", closed.outcome),
+                "Look at the states over time. If the data are wrong, discard the episode.",
+            );
         }
+        for note in last.told.iter().flat_map(|told| &told.notes) {
+            warn(
+                format!("episode {number}: {note}"),
+                "Check the file; if the data are wrong, discard the episode.",
+            );
+        }
+        let notices = self.study.notices();
+        let task = &self.study.system().task;
+        let model = self.traces.get(&number).and_then(|trace| trace.model.as_ref());
+        let residuals = model.into_iter().flat_map(|model| &model.measured);
+        let far =
+            residuals.filter_map(|row| row.residual(&task.noise_std)).filter(|far| *far > STRANGE).count();
+        // A count of far measurements is of interest only if nothing explains them.
+        if far > 0 && self.study.system().truth.is_none() && notices.is_empty() {
+            warn(
+                format!(
+                    "{far} measurements of episode {number} are more than {STRANGE} σ from the prediction"
+                ),
+                "See the residuals in the tab Data: are units and signs right? If not, discard the episode.",
+            );
+        }
+        all.extend(notices.into_iter().map(|notice| {
+            let (episode, row, action) = match notice.cure {
+                Cure::Include { episode, row } => {
+                    (Some(episode), Some(row), "If the row is right, include it again.".to_owned())
+                }
+                Cure::Correct { episode } => {
+                    (Some(episode), None, "The data are corrected for learning. Repair the source.".to_owned())
+                }
+                Cure::Discard { episode } => (
+                    Some(episode),
+                    None,
+                    "Repair the sensor or the actuator; if its other rows are wrong too, discard the episode.".to_owned(),
+                ),
+                Cure::DeclareNoise { state, std } => {
+                    (None, None, format!("Declare the noise of {state}: {} per unit of time.", brief(std, 3)))
+                }
+                _ => (None, None, "Check the plant; learning continues.".to_owned()),
+            };
+            Warning { text: notice.text, episode, action, row }
+        }));
         all
     }
 }

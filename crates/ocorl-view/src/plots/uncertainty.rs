@@ -43,7 +43,7 @@ pub(crate) fn uncertainty_panel(
     model: &EpisodeModel,
     range: Option<(f64, f64)>,
 ) -> Panel {
-    let axis = Axis::new("model uncertainty ‖σ‖", "").log();
+    let axis = Axis::new("uncertainty ‖σ‖", "").log();
     let axis = range.map_or(axis.clone(), |(low, high)| axis.range(0.7 * low, 1.4 * high));
     let mut panel = Panel::new(title, time_axis(task), axis);
     let none = Profile::default();
@@ -105,9 +105,9 @@ pub(crate) fn information_panel(task: &Task, model: &EpisodeModel, chosen: &[f64
     let heights: Vec<f64> = chosen.iter().map(near).collect();
     Some(
         Panel::new(
-            "Information of one measurement at each candidate time",
+            "Information of a measurement at each time",
             time_axis(task),
-            Axis::new("information", "nats").range(0.0, f64::INFINITY),
+            Axis::new("", "nats").range(0.0, f64::INFINITY),
         )
         .mark(Mark::band(&**times, vec![0.0; times.len()], &**information).series(0).unlisted())
         .mark(Mark::line(&**times, &**information).series(0).label("candidates"))

@@ -22,7 +22,7 @@ mod sweep_figures;
 mod table1;
 
 pub use html::{MOST_BYTES, html};
-pub use numerals::{amount, cost, percent, plus_minus};
+pub use numerals::{amount, brief, cost, percent, plus_minus};
 pub use study::{of_view, study};
 pub use sweep::sweep;
 

@@ -25,6 +25,22 @@ pub fn amount(value: f64) -> String {
     }
 }
 
+/// A number with this many significant digits at most, without trailing zeros; whole numbers keep all of their digits.
+pub fn brief(value: f64, digits: usize) -> String {
+    match value.abs() {
+        a if !a.is_finite() => "–".into(),
+        a if a != 0.0 && !(1e-4..1e6).contains(&a) => power(value),
+        a => {
+            // Digits before the point, or minus the zeros behind it.
+            let size = (0..16).find(|size| a < 10_f64.powi(size - 5)).unwrap_or(15) - 5;
+            let decimals = usize::try_from(i32::try_from(digits).unwrap_or(0) - size).unwrap_or(0);
+            let text = format!("{value:.decimals$}");
+            let short = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+            minus(if short == "-0" { "0" } else { short })
+        }
+    }
+}
+
 /// A percentage with its sign and as many decimals as are significant; "–" for a value that is not finite.
 pub fn percent(value: f64) -> String {
     match value.abs() {
@@ -68,5 +84,8 @@ mod tests {
         assert_eq!(sizes, ["0.0031", "19.24", "6120", "59157", "1.36 × 10⁷"]);
         assert_eq!(plus_minus(20.2, 0.001), "20.2000 ± 0.0010");
         assert_eq!(plus_minus(f64::NAN, 0.0), "–");
+        let few =
+            [2.8341, 0.005_23, -100.0, 40.26, 0.999_99, 0.0, -1e-9, f64::NAN].map(|value| brief(value, 2));
+        assert_eq!(few, ["2.8", "0.0052", "−100", "40", "1", "0", "−1.00 × 10⁻⁹", "–"]);
     }
 }

@@ -23,6 +23,9 @@ pub fn of_view(view: &StudyView) -> Document {
     let find = |id: &str| overall.iter().find(|exhibit| exhibit.id == id);
     let looked = looked_at(view);
     let last = looked.last().map_or(&[][..], std::slice::from_ref);
+    // What was learned in the first planned episode, and what was left to learn in the last one.
+    let mut ends: Vec<EpisodeView> = looked.first().into_iter().chain(looked.last()).cloned().collect();
+    ends.dedup_by_key(|episode| episode.episode);
     let plots = |id: &'static str, title: &str, ids: &[&str]| {
         let blocks: Vec<Block> = ids.iter().filter_map(|id| find(id)).map(block).collect();
         (!blocks.is_empty()).then(|| Section { blocks, ..Section::new(id, title) })
@@ -31,13 +34,14 @@ pub fn of_view(view: &StudyView) -> Document {
     sections.extend(filmstrip(view));
     sections.extend(plots("cost", "Cost by episode", &["cost"]));
     sections.extend(each(last, "phase", "State space"));
-    sections.extend(each(last, "uncertainty", "Why it measured there"));
+    sections.extend(each(&ends, "uncertainty", "Why it measured there"));
     sections.extend(plots("times", "Measurement times", &["times"]));
     sections.push(episodes(&summary));
     let appendices = [
         each(&looked, "states", "States and controls"),
         plots("regret", "Regret", &["regret"]),
         each(last, "slices", "Model slices"),
+        each(last, "field", "Learned vector field"),
         each(last, "calibration", "Calibration"),
         plots("information", "Information gain", &["information"]),
         plots("timing", "Computing time", &["timeline"]),
