@@ -35,6 +35,12 @@ export async function get(path, signal) {
   return answer(await reach(path, { signal, headers: { Accept: "application/json" } }));
 }
 
+/** Fetches the text at `path`: a drawing. */
+export async function getText(path, signal) {
+  const response = await reach(path, { signal });
+  return response.ok ? response.text() : answer(response);
+}
+
 /** Sends `body` to `path` with the token. */
 export async function post(path, body, type) {
   return answer(

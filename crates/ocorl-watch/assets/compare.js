@@ -1,7 +1,7 @@
 // The comparison of two to twenty studies on the same axes.
 import * as address from "./address.js";
 import { get } from "./api.js";
-import { chip, el } from "./dom.js";
+import { chip, el, fill } from "./dom.js";
 import { Plots } from "./plots.js";
 import { number } from "./format.js";
 import { Links } from "./links.js";
@@ -12,12 +12,14 @@ export async function openCompare(main, page) {
   const body = el("tbody", {});
   page.trail([{ text: "Studies", href: "#/" }, { text: "Compare" }]);
   const load = async () => {
-    const { exhibits, studies } = await get(`/api/compare?ids=${encodeURIComponent(ids)}`, page.signal);
+    const { exhibits, studies, settings } = await get(`/api/compare?ids=${encodeURIComponent(ids)}`, page.signal);
     grid.update(exhibits);
     body.replaceChildren(...studies.map(row));
     lead.textContent = `${studies.length} studies`;
+    fill(differing, settings.length ? differences(studies, settings) : el("p", { class: "quiet" }, "All settings are the same."));
   };
   const lead = el("p", { class: "lead" });
+  const differing = el("div", {});
   await load();
   const heads = ["study", "strategy", "seed", "episodes", "measured", "last cost", "lowest cost", "state"];
   main.append(
@@ -47,6 +49,7 @@ export async function openCompare(main, page) {
         ),
       ),
     ),
+    el("section", { class: "card table-card" }, el("h3", {}, "Settings that differ"), differing),
   );
   let timer = null;
   page.stream.on("change", ({ id }) => {
@@ -56,6 +59,20 @@ export async function openCompare(main, page) {
         load().catch(() => {});
       }, 500);
   });
+}
+
+function differences(studies, settings) {
+  const cell = (value) => el("td", { class: "text-cell" }, value ?? "–");
+  return el(
+    "div",
+    { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "Settings that differ" },
+    el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, ["setting", ...studies.map(({ name }) => name)].map((head) => el("th", { scope: "col", class: "text-cell" }, head)))),
+      el("tbody", {}, settings.map(({ key, values }) => el("tr", {}, el("td", { class: "text-cell" }, el("code", {}, key)), values.map(cell)))),
+    ),
+  );
 }
 
 function row(item) {

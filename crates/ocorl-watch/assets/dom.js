@@ -18,6 +18,13 @@ function set(element, name, value) {
   else element.setAttribute(name, value === true ? "" : value);
 }
 
+/** An element of a drawing. */
+export function shape(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
 /** Replaces the content of `parent`. */
 export function fill(parent, ...children) {
   parent.replaceChildren(
@@ -50,19 +57,9 @@ const FILLED = new Set(["running", "waiting", "play"]);
 
 /** A decorative icon, hidden from screen readers; its meaning is always in a text too. */
 export function icon(name) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  for (const [key, value] of [
-    ["viewBox", "0 0 16 16"],
-    ["width", "16"],
-    ["height", "16"],
-    ["aria-hidden", "true"],
-  ]) {
-    svg.setAttribute(key, value);
-  }
-  svg.setAttribute("class", FILLED.has(name) ? "icon filled" : "icon");
-  path.setAttribute("d", SHAPES[name] ?? "");
-  svg.append(path);
+  const kind = FILLED.has(name) ? "icon filled" : "icon";
+  const svg = shape("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: kind });
+  svg.append(shape("path", { d: SHAPES[name] ?? "" }));
   return svg;
 }
 

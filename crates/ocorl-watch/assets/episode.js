@@ -3,7 +3,7 @@
 import * as address from "./address.js";
 import { get } from "./api.js";
 import { el, fill, toast } from "./dom.js";
-import { Plots, StageView, Strip } from "./plots.js";
+import { Plots, StageView, Strip, picturesOf, stageOf } from "./plots.js";
 import { DataTable } from "./table.js";
 
 /** Plots of the first screen; all others are in tabs. */
@@ -11,6 +11,7 @@ const FIRST = ["phase", "uncertainty"];
 const TABS = [
   ["states", "Over time"],
   ["slices", "Model"],
+  ["field", "Field"],
   ["calibration", "Calibration"],
   ["controller", "Controller"],
   ["data", "Data"],
@@ -19,10 +20,15 @@ const TABS = [
 ];
 /** Largest number of episodes that are kept. */
 const MOST = 64;
+/** Milliseconds without another episode after which tabs and address follow. */
+const REST = 120;
+
+/** Waits until the browser has nothing else to do. */
+const rest = () => new Promise((resolve) => (window.requestIdleCallback ?? setTimeout)(resolve));
 
 export class EpisodeView {
   constructor({ path, links, page, details }) {
-    Object.assign(this, { path, links, page, details, cache: new Map(), live: null });
+    Object.assign(this, { path, links, page, details, cache: new Map(), views: new Map(), live: null });
     const asked = address.param("episode");
     this.wanted = asked !== null && /^\d+$/.test(asked) ? Number(asked) : null;
     this.strip = new Strip((episode) => this.choose(episode));
@@ -71,8 +77,8 @@ export class EpisodeView {
     const numbers = summary.rows.map((row) => row.episode);
     this.last = Math.max(0, ...numbers, summary.pending ?? 0, live?.episode ?? 0);
     this.element.hidden = numbers.length === 0 && !live;
-    // What is over does not change, except the last episodes, whose models are completed later.
-    if (changed) for (const episode of this.cache.keys()) if (episode >= this.last - 2) this.cache.delete(episode);
+    // New episodes change the scale of σ, which is one for the whole study.
+    if (changed) [...this.cache.keys()].forEach((episode) => this.forget(episode));
     this.strip.update(strip, this.last);
     this.study.update(exhibits);
     if (!this.element.hidden) await this.load();
@@ -89,19 +95,26 @@ export class EpisodeView {
     return Math.min(this.wanted ?? this.newest(), this.last);
   }
 
+  /** Shows an episode: at once if it is loaded, so that the strip can be scrubbed. */
   choose(episode) {
     if (episode < 0 || episode > this.last) return;
     this.wanted = episode;
-    address.note({ episode });
     this.showCaption();
-    this.load().catch((error) => error.name !== "AbortError" && toast(error.message));
+    clearTimeout(this.noted);
+    this.noted = setTimeout(() => !this.page.signal.aborted && address.note({ episode }), REST);
+    // Several events may come within one frame; only the last is drawn.
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.load().catch((error) => error.name !== "AbortError" && toast(error.message));
+    });
   }
 
   async load() {
     const episode = this.number;
     this.showCaption();
-    this.element.setAttribute("aria-busy", "true");
-    const view = await this.fetch(episode);
+    const loaded = this.views.get(episode);
+    if (!loaded) this.element.setAttribute("aria-busy", "true");
+    const view = loaded ?? (await this.fetch(episode));
     // Meanwhile another episode may have been chosen.
     if (episode !== this.number) return;
     this.element.removeAttribute("aria-busy");
@@ -109,32 +122,49 @@ export class EpisodeView {
     this.preload();
   }
 
-  /** The view of an episode, from memory if it is there. */
+  /** The view of an episode, requested once. */
   fetch(episode) {
     const known = this.cache.get(episode);
     if (known) return known;
     // While the learner plans an episode, the study does not contain it yet.
     const stored = this.summary.rows.some((row) => row.episode === episode);
     if (!stored && this.summary.pending !== episode) return null;
-    const asked = get(`${this.path}/episode/${episode}`, this.page.signal).catch((error) => {
-      this.cache.delete(episode);
-      if (error.status === 404) return null;
-      throw error;
-    });
+    const asked = get(`${this.path}/episode/${episode}`, this.page.signal).then(
+      (view) => {
+        if (this.cache.get(episode) === asked) this.views.set(episode, view);
+        return view;
+      },
+      (error) => {
+        this.forget(episode);
+        if (error.status === 404) return null;
+        throw error;
+      },
+    );
     this.cache.set(episode, asked);
-    if (this.cache.size > MOST) this.cache.delete(this.cache.keys().next().value);
+    if (this.cache.size > MOST) this.forget(this.cache.keys().next().value);
     return asked;
   }
 
-  /** Loads the other episodes, nearest first, one after the other. */
+  forget(episode) {
+    this.cache.delete(episode);
+    this.views.delete(episode);
+  }
+
+  /** Loads the other episodes, nearest first, and parses what the first screen shows of them while the page rests. */
   async preload() {
-    if (this.loading) return;
+    if (this.loading || this.live) return;
     this.loading = true;
     const order = Array.from({ length: this.last + 1 }, (_, i) => i).sort(
       (a, b) => Math.abs(a - this.number) - Math.abs(b - this.number),
     );
     try {
-      for (const episode of order.slice(0, MOST - 4)) if (!this.page.signal.aborted) await this.fetch(episode);
+      for (const episode of order.slice(0, MOST - 4)) {
+        if (this.page.signal.aborted) break;
+        const view = await this.fetch(episode);
+        await rest();
+        if (view?.stage) stageOf(view.stage);
+        view?.exhibits.filter(({ id }) => FIRST.includes(id)).forEach(picturesOf);
+      }
     } catch {
       // The episode is requested again when it is chosen.
     }
@@ -147,14 +177,26 @@ export class EpisodeView {
     this.problem.textContent = view?.missing ? `${view.missing}. Complete it with: ocorl report STUDY` : "";
     this.stage.update(view?.stage ?? null, this.summary);
     const exhibits = view?.exhibits ?? [];
-    const options = { query: `?episode=${this.number}`, motion: view?.motion ?? null };
-    const pick = (ids) => ids.map((id) => exhibits.find((one) => one.id === id)).filter(Boolean);
-    this.first.update(pick(FIRST), options);
+    this.first.update(
+      FIRST.map((id) => exhibits.find((one) => one.id === id)).filter(Boolean),
+      this.options,
+    );
     this.first.element.parentElement.classList.toggle("without-stage", !view?.stage);
-    this.rest.options = { ...this.rest.options, ...options };
-    this.table.show(view?.measurements ?? { columns: [], rows: [] }, `episode-${this.number}.csv`);
+    this.running(this.live);
+    clearTimeout(this.resting);
+    if (this.panel.firstChild) this.resting = setTimeout(() => this.drawRest(), REST);
+    else this.drawRest();
+  }
+
+  /** The details below the first screen follow when the strip rests. */
+  drawRest() {
+    this.table.show(this.view?.measurements ?? { columns: [], rows: [] }, `episode-${this.number}.csv`);
     this.showTabs();
     this.running(this.live);
+  }
+
+  get options() {
+    return { query: `?episode=${this.number}`, motion: this.view?.motion ?? null };
   }
 
   showTabs() {
@@ -189,7 +231,7 @@ export class EpisodeView {
     if (!content)
       this.rest.update(
         exhibits.filter((one) => one.id === this.tab),
-        { query: `?episode=${this.number}`, motion: this.view?.motion ?? null },
+        this.options,
       );
     const wanted = content ?? this.rest.element;
     if (this.panel.firstChild !== wanted) fill(this.panel, wanted);

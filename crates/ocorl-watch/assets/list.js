@@ -4,10 +4,13 @@ import { ageLabel } from "./age.js";
 import { get, mayWrite } from "./api.js";
 import { button, chip, el, fill, icon } from "./dom.js";
 import { count, number } from "./format.js";
+import { NewStudy } from "./new-study.js";
 import { picture } from "./plots.js";
 
 const MOST = 20;
 const last = (value) => value ?? Infinity;
+/** Columns of the list with the order that their heads select. */
+const HEADS = [["", null], ["study", "name"], ["episodes", null], ["cost above optimum", "cost above optimum"], ["state", "state"], ["updated", "newest"]];
 /** Orders of the list; the server's is newest first. */
 const ORDERS = {
   newest: null,
@@ -45,6 +48,8 @@ class List {
     );
     this.sort.value = Object.hasOwn(ORDERS, address.param("sort") ?? "") ? address.param("sort") : "newest";
     this.lead = el("p", { class: "lead" });
+    this.heads = el("div", { class: "study heads", role: "group", "aria-label": "Sort" });
+    this.creator = new NewStudy();
     this.tallies = el("div", { class: "tallies" });
     this.rowsHost = el("ul", { class: "studies" });
     this.empty = el("div", { class: "card notice", hidden: true });
@@ -54,19 +59,22 @@ class List {
         "div",
         { class: "page-head" },
         el("div", { class: "grow" }, el("h1", {}, "Studies"), this.lead),
+        this.creator.opener,
         this.sort,
         el("label", { class: "filter-box" }, icon("search"), this.filter),
       ),
       this.tallies,
-      this.rowsHost,
+      el("div", { class: "list" }, this.heads, this.rowsHost),
       this.empty,
       this.tray,
+      this.creator.element,
     );
   }
 
   async load() {
-    const { root, version, writable, items } = await get("/api/studies", this.page.signal);
+    const { root, version, writable, systems, strategies, items } = await get("/api/studies", this.page.signal);
     this.items = items;
+    this.creator.offer(systems, strategies, writable);
     fill(this.lead, `in `, el("code", {}, root), ` · ocorl ${version}`, mayWrite() && writable ? null : " · read only");
     this.show();
   }
@@ -99,10 +107,26 @@ class List {
     const order = ORDERS[this.sort.value];
     if (order) shown.sort(order);
     this.rowsHost.replaceChildren(...shown.map((item) => this.row(item)));
-    this.rowsHost.hidden = shown.length === 0;
+    this.rowsHost.parentElement.hidden = shown.length === 0;
+    this.showHeads();
     this.showTallies();
     this.showEmpty(shown.length);
     this.showTray();
+  }
+
+  showHeads() {
+    const head = ([text, order]) =>
+      order
+        ? el("button", { type: "button", class: "head", "aria-pressed": String(this.sort.value === order), onclick: () => this.sortBy(order) }, text)
+        : el("span", { class: "head" }, text);
+    const focused = [...this.heads.children].indexOf(document.activeElement);
+    fill(this.heads, HEADS.map(head));
+    this.heads.children[focused]?.focus();
+  }
+
+  sortBy(order) {
+    this.sort.value = order;
+    this.sorted();
   }
 
   showTallies() {
@@ -273,7 +297,7 @@ function result({ percent, last_cost: cost }) {
 }
 
 /** The costs of the latest episodes on a logarithmic scale. */
-function sparkline(costs) {
+export function sparkline(costs) {
   const there = (costs ?? []).map((cost, i) => [i, cost]).filter(([, cost]) => cost > 0);
   const [width, height] = [90, 26];
   if (there.length < 2) return el("span", { class: "sparkline" });

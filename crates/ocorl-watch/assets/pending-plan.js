@@ -207,33 +207,78 @@ export class PendingPlan {
     ];
   }
 
+  /** Checks a file: what it would store, and how far each measurement is from its prediction. Nothing is stored yet. */
   async send(file) {
     if (!file) return;
     this.file.value = "";
     if (file.size > LARGEST) {
-      fill(
-        this.answer,
-        errorParts({
-          message: `${file.name} is too large`,
-          hint: "The limit is 16 MB; `ocorl study tell` accepts larger files.",
-        }),
-      );
+      const hint = "The limit is 16 MB; `ocorl study tell` accepts larger files.";
+      fill(this.answer, errorParts({ message: `${file.name} is too large`, hint }));
       return;
     }
-    const text = await file.text();
-    const json = file.name.endsWith(".json");
+    const upload = { name: file.name, text: await file.text(), json: file.name.endsWith(".json") };
+    const checked = await this.sent("check", upload);
+    if (checked) this.showChecked(upload, checked);
+  }
+
+  /** Sends an upload; a refusal is shown at its rows. */
+  async sent(where, { text, json }) {
     try {
-      const receipt = await post(`${this.context.path}/measured`, text, json ? "application/json" : "text/csv");
-      this.accepted(file.name, receipt);
-      await this.context.reload();
-      // Residuals and plots of the new data; the page shows the data without waiting for them.
-      if (receipt.closed) postJson(`${this.context.path}/complete`, {}).then(() => this.context.reload(), () => {});
+      return await post(`${this.context.path}/${where}`, text, json ? "application/json" : "text/csv");
     } catch (error) {
-      fill(
-        this.answer,
-        el("div", { class: "refused" }, errorParts(error), json ? null : wrongLines(text, error.rows ?? [])),
-      );
+      fill(this.answer, el("div", { class: "refused" }, errorParts(error), json ? null : wrongLines(text, error.rows ?? [])));
+      return null;
     }
+  }
+
+  showChecked(upload, { episode, notes, far, rows }) {
+    const most = Math.max(far, ...rows.map((row) => row.residual ?? 0));
+    const odd = rows.filter((row) => row.residual > far).length;
+    const known = rows.some((row) => row.residual !== null);
+    const ticks = rows.map((row, i) => el("input", { type: "checkbox", checked: true, "aria-label": `Learn from row ${i + 1}` }));
+    const record = button("Record", { kind: "primary", onclick: () => this.record(upload, ticks) });
+    const verdict = !known
+      ? "There is no model yet to compare them with."
+      : odd
+        ? `${odd} are more than ${far} σ from their prediction: are units, signs and times right?`
+        : "All are near their prediction.";
+    fill(
+      this.answer,
+      el(
+        "div",
+        { class: odd ? "refused" : "accepted" },
+        el("p", {}, icon(odd ? "damaged" : "done"), el("span", {}, el("b", {}, `${upload.name}: ${rows.length} measurements for episode ${episode}. `), verdict)),
+        notes.length ? el("ul", {}, notes.map((note) => el("li", {}, note))) : null,
+        el(
+          "div",
+          { class: "table-scroll checked-rows", tabindex: "0", role: "region", "aria-label": "Residuals before recording" },
+          el(
+            "table",
+            {},
+            el("thead", {}, el("tr", {}, ["learn", "t", "residual [σ]"].map((head) => el("th", { scope: "col" }, head)))),
+            el("tbody", {}, rows.map((row, i) => residualRow(row, ticks[i], far, most))),
+          ),
+        ),
+        el("p", { class: "row" }, record, button("Cancel", { onclick: () => fill(this.answer) })),
+      ),
+    );
+    record.focus({ preventScroll: true });
+  }
+
+  /** Records a checked file; rows without a tick are kept, and not learned from. */
+  async record(upload, ticks) {
+    const excluded = ticks.flatMap((tick, i) => (tick.checked ? [] : [i + 1]));
+    const receipt = await this.sent("measured", upload);
+    if (!receipt) return;
+    this.accepted(upload.name, receipt);
+    try {
+      if (excluded.length) await postJson(`${this.context.path}/select`, { episode: receipt.episode, rows: excluded, include: false });
+    } catch (error) {
+      this.answer.append(el("div", { class: "refused" }, errorParts(error)));
+    }
+    await this.context.reload();
+    // Residuals and plots of the new data; the page shows the data without waiting for them.
+    if (receipt.closed) postJson(`${this.context.path}/complete`, {}).then(() => this.context.reload(), () => {});
   }
 
   accepted(name, { episode, stored, known, notes, closed }) {
@@ -279,4 +324,19 @@ export class PendingPlan {
       fill(this.answer, el("div", { class: "refused" }, errorParts(error)));
     }
   }
+}
+
+function residualRow({ t, residual }, tick, far, most) {
+  const share = residual === null ? 0 : Math.max(0.01, residual / most);
+  return el(
+    "tr",
+    {},
+    el("td", {}, el("label", { class: "tick" }, tick)),
+    el("td", {}, number(t, 4)),
+    el(
+      "td",
+      { class: residual > far ? "far" : null },
+      el("span", { class: "bar-cell" }, el("meter", { min: 0, max: 1, value: share, "aria-hidden": "true" }), residual === null ? "–" : number(residual, 2)),
+    ),
+  );
 }

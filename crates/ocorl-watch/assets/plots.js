@@ -1,9 +1,9 @@
 // Plots drawn by the server, in cards. Everything on them is drawn already; this file links them: a time or an episode under the cursor
 // is shown in all plots that have it. Each panel says what its axes show (t, x0, u1, episode), their ends, and its size.
-import { button, el, fill, icon } from "./dom.js";
+import { getText } from "./api.js";
+import { button, el, fill, icon, shape } from "./dom.js";
 import { number } from "./format.js";
-
-const SVG = "http://www.w3.org/2000/svg";
+import { Zoom } from "./zoom.js";
 
 /** The picture of a text written by the server. */
 export function picture(text) {
@@ -31,19 +31,43 @@ export function panelsOf(svg) {
   return [...svg.querySelectorAll("g.panel[data-x]")].map((group) => {
     const [width, height] = group.dataset.size.split(" ").map(Number);
     const [x, y] = [axis(group.dataset.x, width, false), axis(group.dataset.y, height, true)];
+    const place = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(group.getScreenCTM().inverse());
     const at = (event) => {
-      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(group.getScreenCTM().inverse());
+      const point = place(event);
       const inside = point.x >= 0 && point.x <= width && point.y >= -6 && point.y <= height + 6;
       return inside ? point : null;
     };
-    return { group, width, height, x, y, at };
+    return { group, width, height, x, y, at, place };
   });
 }
 
-function shape(tag, attributes) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
+/** Pictures of figures and stages that were parsed already; each is on the page once. */
+const PARSED = new WeakMap();
+
+/** Parses what the server drew, once for each answer. */
+function parsed(owner, parse) {
+  if (!PARSED.has(owner)) PARSED.set(owner, parse());
+  return PARSED.get(owner);
+}
+
+/** The pictures of a figure, each with its panels. */
+export function picturesOf({ drawn }) {
+  return parsed(drawn, () => drawn.panels.map(placed));
+}
+
+function placed(text) {
+  const svg = picture(text);
+  svg.setAttribute("tabindex", "0");
+  return { svg, panels: panelsOf(svg) };
+}
+
+/** The drawing of a stage, with the paths of everything that moves. */
+export function stageOf(stage) {
+  return parsed(stage, () => {
+    const svg = picture(stage.svg);
+    const groups = stage.moving.map((moving) => ({ moving, paths: [...svg.querySelectorAll(`g.${moving.name} path`)] }));
+    return { svg, groups };
+  });
 }
 
 /** State or control `shows` (x0, u1) of a trajectory at a time, interpolated; NaN if it has none. */
@@ -67,7 +91,7 @@ export function valueAt({ t, x, u }, shows, time) {
 /** A card with one figure: title, caption, panels, files. Options: `links`, `source` (address of its files), `choose` (one panel). */
 class Card {
   constructor(exhibit, options) {
-    Object.assign(this, { options, chosen: 0, panels: [] });
+    Object.assign(this, { options, chosen: 0, pictures: [] });
     this.title = el("h3", {});
     this.about = el("p", { class: "about" });
     this.chooser = el("select", {
@@ -90,7 +114,8 @@ class Card {
     );
     this.host.addEventListener("pointermove", (event) => this.moved(event));
     this.host.addEventListener("pointerleave", () => this.left());
-    this.host.addEventListener("click", (event) => this.clicked(event));
+    if (options.source) this.zoom = new Zoom(this);
+    this.host.addEventListener("click", (event) => !this.zoom?.dragged && this.clicked(event));
     this.update(exhibit, options);
   }
 
@@ -99,8 +124,29 @@ class Card {
     this.show();
   }
 
+  get panels() {
+    return this.pictures.flatMap(({ panels }) => panels);
+  }
+
+  /** Shows a panel with other ends of its axes, drawn by the server; without ends as it was. */
+  async redraw(index, ends) {
+    const { exhibit, options } = this;
+    const panel = this.first + index;
+    const range = ends.map(([axis, low, high]) => `&${axis}=${low}:${high}`).join("");
+    const address = `${options.source}/${exhibit.id}.svg${options.query ? `${options.query}&` : "?"}panel=${panel}${range}`;
+    const now = ends.length ? placed(await getText(address, options.signal)) : picturesOf(exhibit)[panel];
+    if (exhibit !== this.exhibit || !this.pictures[index]) return;
+    const focused = this.pictures[index].svg === document.activeElement;
+    this.pictures[index].svg.replaceWith(now.svg);
+    this.pictures[index] = now;
+    if (focused) now.svg.focus({ preventScroll: true });
+    this.drawLive();
+    this.showAt(this.options.links?.shown ?? null);
+  }
+
   show() {
     const { id, title, about, drawn } = this.exhibit;
+    this.about.title = about;
     const one = this.options.choose?.includes(id);
     this.title.textContent = title;
     this.about.textContent = about;
@@ -113,10 +159,14 @@ class Card {
       );
       this.chooser.value = String(this.chosen);
     }
-    const shown = one ? drawn.panels.slice(this.chosen, this.chosen + 1) : drawn.panels;
+    this.first = one ? this.chosen : 0;
+    this.pictures = picturesOf(this.exhibit).slice(this.first, one ? this.chosen + 1 : undefined);
     this.host.className = `pictures columns-${one ? 1 : drawn.columns}`;
-    fill(this.host, shown.map(picture));
-    this.panels = [...this.host.children].flatMap(panelsOf);
+    fill(
+      this.host,
+      this.pictures.map(({ svg }) => svg),
+    );
+    this.zoom?.forget();
     this.showFiles();
     this.drawLive();
     this.showAt(this.options.links?.shown ?? null);
@@ -299,8 +349,7 @@ export class Strip {
   to(event) {
     const panel = this.panels.find(({ group }) => group.getBoundingClientRect().width > 0);
     if (!panel) return;
-    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(panel.group.getScreenCTM().inverse());
-    this.select(Math.round(panel.x.value(point.x)));
+    this.select(Math.round(panel.x.value(panel.place(event).x)));
   }
 
   key(event) {
@@ -367,11 +416,9 @@ export class StageView {
     this.element.classList.toggle("empty", !stage);
     Object.assign(this, { stage, unit, until: horizon || 1 });
     this.slider.max = String(this.until);
-    fill(this.host, stage ? picture(stage.svg) : null);
-    this.groups = (stage?.moving ?? []).map((moving) => ({
-      moving,
-      paths: [...this.host.querySelectorAll(`g.${moving.name} path`)],
-    }));
+    const drawn = stage && stageOf(stage);
+    fill(this.host, drawn?.svg);
+    this.groups = drawn?.groups ?? [];
     this.draw(this.links.pinned ?? this.time);
   }
 

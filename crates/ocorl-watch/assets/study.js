@@ -76,6 +76,8 @@ class StudyPage {
     if (live) this.summary.updated = live.at;
     setAge(this.age, this.summary.updated);
     this.liveBar.show(live, this.summary);
+    if (Boolean(this.shownLive) !== Boolean(live)) this.showHead();
+    this.shownLive = live;
     this.showChip();
     this.pendingPlan.show(this.summary, live);
     this.episode.running(live);
@@ -123,6 +125,7 @@ class StudyPage {
         ),
         el("p", { class: `verdict ${verdict.tone}` }, icon(signs[verdict.tone]), el("span", {}, verdict.text)),
       ),
+      this.runButton(),
       el(
         "a",
         { class: "button", href: `${this.path}/report.html`, target: "_blank", rel: "noopener" },
@@ -136,7 +139,7 @@ class StudyPage {
   showWarnings() {
     fill(
       this.warnings,
-      this.summary.warnings.map(({ text, episode, action }) =>
+      this.summary.warnings.map(({ text, episode, action, row }) =>
         el(
           "div",
           { class: "card warning" },
@@ -146,20 +149,41 @@ class StudyPage {
             ? null
             : [
                 button("Look", { onclick: () => this.episode.choose(episode) }),
-                button("Discard", { kind: "danger", disabled: !mayWrite(), onclick: () => this.discard(episode, text) }),
+                row === null
+                  ? button("Discard", { kind: "danger", disabled: !mayWrite(), onclick: () => this.discard(episode, text) })
+                  : button("Include", { disabled: !mayWrite(), onclick: () => this.include(episode, row) }),
               ],
         ),
       ),
     );
   }
 
-  async discard(episode, reason) {
+  discard(episode, reason) {
+    return this.write("discard", { episode, reason }, `Episode ${episode} discarded; its data are kept and not learned from`);
+  }
+
+  include(episode, row) {
+    return this.write("select", { episode, rows: [row], include: true }, `Row ${row} of episode ${episode} is learned from again`);
+  }
+
+  async write(what, body, done) {
     try {
-      await postJson(`${this.path}/discard`, { episode, reason });
-      toast(`Episode ${episode} discarded; its data are kept and not learned from`);
+      await postJson(`${this.path}/${what}`, body);
+      toast(done);
       await this.load();
     } catch (error) {
       toast([error.message, error.hint].filter(Boolean).join(" – "));
     }
+  }
+
+  /** Stops a simulated run, or continues it. */
+  runButton() {
+    const { hardware, rows, episodes, of } = this.summary;
+    if ((hardware && rows.length > 0) || !mayWrite()) return null;
+    if (this.live) return button("Stop", { kind: "danger", onclick: () => this.write("stop", {}, "Stopping") });
+    if (hardware) return null;
+    const more = episodes < of ? of : of + 5;
+    const text = episodes < of ? "Continue" : "5 more episodes";
+    return button(text, { picture: "play", onclick: () => this.write("run", { episodes: more }, "Started") });
   }
 }

@@ -1,11 +1,12 @@
 // A sweep as a table like the paper's Table 1: systems by variants, a dot per seed, mean ± standard deviation.
+import * as address from "./address.js";
 import { ageLabel } from "./age.js";
-import { get } from "./api.js";
-import { chip, el, fill } from "./dom.js";
+import { get, mayWrite, postJson } from "./api.js";
+import { button, chip, el, fill, toast } from "./dom.js";
 import { Plots } from "./plots.js";
 import { number, percent } from "./format.js";
 import { Links } from "./links.js";
-import { progress } from "./list.js";
+import { progress, sparkline } from "./list.js";
 
 const SEEDS = { done: "done", failed: "failed", waiting: "waiting" };
 
@@ -14,11 +15,12 @@ export async function openSweep(main, page) {
   const head = el("div", { class: "page-head" });
   const table = el("table", { class: "sweep" });
   const grid = new Plots({ links: new Links(), signal: page.signal });
+  const opened = el("section", { class: "card table-card", hidden: true, "aria-live": "polite" });
   const load = async () => {
     const sweep = await get(path, page.signal);
     page.trail([{ text: "Studies", href: "#/" }, { text: sweep.name }]);
     showHead(head, sweep);
-    showTable(table, sweep);
+    showTable(table, sweep, (row, found) => showCell(opened, row, found));
     grid.update(sweep.exhibits ?? []);
   };
   await load();
@@ -30,6 +32,7 @@ export async function openSweep(main, page) {
       el("div", { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "Cells" }, table),
       key(),
     ),
+    opened,
     grid.element,
   );
   let timer = null;
@@ -54,7 +57,7 @@ function showHead(head, { name, status, cells, of, updated }) {
   );
 }
 
-function showTable(table, { columns, rows }) {
+function showTable(table, { columns, rows }, open) {
   fill(
     table,
     el(
@@ -83,6 +86,7 @@ function showTable(table, { columns, rows }) {
             cell(
               column,
               row.cells.find((candidate) => candidate.variant === column),
+              (found) => open(row, found),
             ),
           ),
         ),
@@ -91,13 +95,17 @@ function showTable(table, { columns, rows }) {
   );
 }
 
-function cell(name, found) {
+function cell(name, found, open) {
   if (!found) return el("td", { class: "quiet", "data-name": name }, "–");
   const done = found.seeds.filter((seed) => seed.state === "done").length;
   return el(
     "td",
     { class: "sweep-cell", "data-name": name },
-    el("div", { class: "sweep-mean" }, done === 0 ? el("span", { class: "quiet" }, "–") : spread(found)),
+    el(
+      "button",
+      { type: "button", class: "link sweep-mean", title: "Runs of this cell", onclick: () => open(found) },
+      done === 0 ? el("span", { class: "quiet" }, "–") : spread(found),
+    ),
     el(
       "div",
       { class: "seeds", role: "img", "aria-label": `${done} of ${found.seeds.length} seeds done` },
@@ -112,6 +120,47 @@ function spread({ mean, std }) {
   if (typeof std !== "number" || typeof mean !== "number") return el("b", {}, number(mean, 4));
   const decimals = std > 0 ? Math.max(2, Math.min(6, Math.ceil(-Math.log10(std)))) : 2;
   return [el("b", {}, mean.toFixed(decimals).replace("-", "−")), ` ± ${std.toFixed(decimals)}`];
+}
+
+/** The runs of a cell: costs by episode, and the study in which each can be looked at. */
+function showCell(host, { system, title }, { variant, settings, set, seeds }) {
+  const name = (seed) => `${system}-${variant}-${seed}`.replace(/[^A-Za-z0-9_.]+/g, "-").slice(0, 80);
+  const heads = ["seed", "state", "final cost", "above optimum", "cost by episode", "run"];
+  const row = (one) =>
+    el(
+      "tr",
+      {},
+      el("td", {}, String(one.seed)),
+      el("td", { class: "text-cell" }, one.reason ? `${one.state}: ${one.reason}` : one.state),
+      el("td", {}, number(one.cost)),
+      el("td", {}, percent(one.percent) || "–"),
+      el("td", {}, sparkline(one.costs)),
+      el("td", {}, button("Open as a study", { disabled: !mayWrite(), onclick: () => openRun(name(one.seed), { system, seed: one.seed, settings, set }) })),
+    );
+  fill(
+    host,
+    el("h3", {}, `${title || system} · ${variant}`),
+    el("p", { class: "about" }, "A sweep stores results only. A run is computed again as a study, with the same numbers, and then opens."),
+    el(
+      "div",
+      { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "Runs of the cell" },
+      el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, seeds.map(row))),
+    ),
+  );
+  host.hidden = false;
+  host.scrollIntoView({ block: "nearest" });
+}
+
+/** Opens the study of a run; starts it if there is none. */
+async function openRun(name, run) {
+  try {
+    const { items } = await get("/api/studies");
+    const known = items.find((item) => item.kind === "study" && item.name === name);
+    const id = known?.id ?? (await postJson("/api/new", { name, ...run })).id;
+    location.hash = address.to(["study", id]);
+  } catch (error) {
+    toast([error.message, error.hint].filter(Boolean).join(" – "));
+  }
 }
 
 function dot({ seed, state, cost, percent: share, reason }) {

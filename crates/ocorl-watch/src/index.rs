@@ -123,6 +123,11 @@ impl Index {
         Ok(Index { root, state: Mutex::default() })
     }
 
+    /// The root folder.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Name of the root folder.
     pub(crate) fn title(&self) -> String {
         self.root.file_name().map_or("/".into(), |name| name.to_string_lossy().into_owned())

@@ -1,11 +1,13 @@
-//! Work that needs a model: planning an episode, completing stored plots. It runs in a process of its own, so that it can be stopped:
-//! after a time limit, and as soon as the client that asked for it leaves.
+//! Work that needs a model, in processes of its own. Jobs plan an episode or complete stored plots; they are stopped after a time limit,
+//! and as soon as the client that asked for them leaves. Runs learn until they end or somebody stops them; they do not need a client.
 
 use crate::fault::Fault;
 use axum::http::StatusCode;
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -16,10 +18,17 @@ const TICK: Duration = Duration::from_millis(50);
 /// Bytes of an error message that are kept.
 const MOST_WORDS: u64 = 8 << 10;
 
-/// Runs jobs, one at a time.
+/// Largest number of runs at a time that were started from the page.
+const MOST_RUNS: usize = 4;
+/// Time within which a new run has created its study.
+const BEGIN: Duration = Duration::from_secs(20);
+
+/// Runs jobs, one at a time, and runs beside them.
 pub(crate) struct Jobs {
     program: Option<PathBuf>,
     turn: Semaphore,
+    /// Runs that were started from the page, by folder.
+    runs: Mutex<HashMap<PathBuf, Child>>,
 }
 
 /// What a job does with the folder of a study.
@@ -29,6 +38,16 @@ pub(crate) enum Job {
     Plan,
     /// Completes the stored plots, and writes the report.
     Report,
+}
+
+impl Job {
+    fn arguments(self, folder: &Path) -> Vec<String> {
+        let words: &[&str] = match self {
+            Job::Plan => &["study", "ask"],
+            Job::Report => &["report"],
+        };
+        words.iter().map(|word| (*word).to_owned()).chain([folder.display().to_string()]).collect()
+    }
 }
 
 /// A process that is killed when it is dropped.
@@ -43,38 +62,31 @@ impl Drop for Killed {
 
 impl Jobs {
     pub(crate) fn new(program: Option<PathBuf>) -> Self {
-        Jobs { program, turn: Semaphore::new(1) }
+        Jobs { program, turn: Semaphore::new(1), runs: Mutex::default() }
+    }
+
+    fn start(&self, arguments: &[String]) -> Result<Child, Fault> {
+        let Some(program) = &self.program else {
+            return Err(Fault::new(StatusCode::NOT_IMPLEMENTED, "this server starts no programs")
+                .hint("use the command line: ocorl run, ocorl study ask"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).arg("--quiet");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().map_err(|error| failed(&error.to_string()))
     }
 
     /// Runs a job to its end. Dropping the future stops it.
     pub(crate) async fn run(&self, job: Job, folder: &Path) -> Result<(), Fault> {
-        let Some(program) = &self.program else {
-            return Err(Fault::new(StatusCode::NOT_IMPLEMENTED, "this server does not plan")
-                .hint("plan with: ocorl study ask STUDY"));
-        };
         let Ok(_turn) = self.turn.try_acquire() else {
             return Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, "another job is running")
                 .hint("try again when it has ended"));
         };
-        let mut command = Command::new(program);
-        match job {
-            Job::Plan => command.args(["study", "ask"]),
-            Job::Report => command.arg("report"),
-        };
-        command.arg(folder).arg("--quiet");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let started = command.spawn().map_err(|error| failed(&error.to_string()))?;
-        let (mut process, begun) = (Killed(started), Instant::now());
+        let (mut process, begun) = (Killed(self.start(&job.arguments(folder))?), Instant::now());
         loop {
             match process.0.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(_)) => {
-                    let mut words = String::new();
-                    if let Some(stream) = process.0.stderr.take() {
-                        let _ = stream.take(MOST_WORDS).read_to_string(&mut words);
-                    }
-                    return Err(failed(words.trim().trim_start_matches("error: ")));
-                }
+                Ok(Some(_)) => return Err(complaint(&mut process.0)),
                 Ok(None) if begun.elapsed() > LIMIT => {
                     return Err(failed(&format!("stopped after {} minutes", LIMIT.as_secs() / 60)));
                 }
@@ -83,6 +95,64 @@ impl Jobs {
             }
         }
     }
+
+    fn runs(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Child>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a run in `folder`, and waits until `begun` is true. The run goes on when its client leaves.
+    pub(crate) async fn learn(
+        &self,
+        folder: &Path,
+        arguments: &[String],
+        begun: impl Fn() -> bool,
+    ) -> Result<(), Fault> {
+        {
+            let mut runs = self.runs();
+            runs.retain(|_, run| matches!(run.try_wait(), Ok(None)));
+            if runs.len() >= MOST_RUNS || runs.contains_key(folder) {
+                return Err(Fault::new(StatusCode::CONFLICT, "too many runs at a time")
+                    .detail("running", runs.len().to_string())
+                    .hint("stop one, or wait until one has ended"));
+            }
+            runs.insert(folder.to_path_buf(), self.start(arguments)?);
+        }
+        let since = Instant::now();
+        while !begun() && since.elapsed() < BEGIN {
+            if let Some(run) = self.runs().get_mut(folder)
+                && let Ok(Some(status)) = run.try_wait()
+            {
+                return if status.success() { Ok(()) } else { Err(complaint(run)) };
+            }
+            tokio::time::sleep(TICK).await;
+        }
+        Ok(())
+    }
+
+    /// Asks the run in `folder` to stop, as Ctrl-C does; what it has learned is kept.
+    pub(crate) fn stop(&self, folder: &Path) -> Result<(), Fault> {
+        let mut runs = self.runs();
+        let running = |run: &mut Child| matches!(run.try_wait(), Ok(None));
+        let Some(run) = runs.get_mut(folder).and_then(|run| running(run).then_some(run)) else {
+            return Err(Fault::new(StatusCode::CONFLICT, "this run was not started from the page")
+                .hint("stop it where it runs, with Ctrl-C"));
+        };
+        // A process that was killed leaves a study that can be continued too; this one also writes its report.
+        let asked = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
+        match asked {
+            Ok(status) if status.success() => Ok(()),
+            _ => run.kill().map_err(|error| failed(&error.to_string())),
+        }
+    }
+}
+
+/// What a process that has failed said.
+fn complaint(process: &mut Child) -> Fault {
+    let mut words = String::new();
+    if let Some(stream) = process.stderr.take() {
+        let _ = stream.take(MOST_WORDS).read_to_string(&mut words);
+    }
+    failed(words.trim().trim_start_matches("error: "))
 }
 
 fn failed(cause: &str) -> Fault {

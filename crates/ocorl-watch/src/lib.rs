@@ -5,17 +5,19 @@
 //! | `connection` | listening sockets, limits, timeouts |
 //! | `host`, `guard` | access control: Host, method, token, Origin; headers of every answer |
 //! | [`routes`] | the table of all addresses |
-//! | `reading`, `writing` | the read-only requests; the three requests that write |
+//! | `reading`, `writing` | the read-only requests; the requests that write to a study |
+//! | `running` | the requests that create studies, and start and stop runs |
 //! | `stream` | server-sent events |
 //! | `index`, `item`, `peek` | finds studies; builds the items of the list; reads a database summary |
-//! | `jobs` | plans episodes in a process of its own, which ends with its client |
+//! | `jobs` | plans episodes in a process of its own, which ends with its client; runs, which do not |
 //! | `views`, `listed` | caches of computed answers |
 //! | [`assets`] | the files of the page, compiled into the program |
 //! | `token`, `fault` | the write token; errors of requests |
 //!
-//! The server only reads, except for the routes that need a token. It runs no command but `ocorl study ask` and `ocorl report`,
-//! contacts no other host, and builds no path from anything in a request. CPU-bound work runs one task at a time beside the event streams, so that a learning process on
-//! the same machine keeps its cores. Plots and summaries are described in `ocorl-view`; nothing is learned or drawn here.
+//! The server only reads, except for the routes that need a token. It runs no command but `ocorl run`, `study new`, `study ask` and
+//! `report`, and contacts no other host. The only part of a request that becomes part of a path is the name of a new study, which has
+//! no separators. CPU-bound work runs one task at a time beside the event streams, so that a learning process on the same machine keeps
+//! its cores. Plots and summaries are described in `ocorl-view`; nothing is learned or drawn here.
 
 pub mod assets;
 mod connection;
@@ -29,6 +31,7 @@ mod listed;
 mod peek;
 mod reading;
 pub mod routes;
+mod running;
 mod stream;
 mod token;
 mod views;

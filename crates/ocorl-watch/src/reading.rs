@@ -9,13 +9,15 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
+use ocorl::learn::Strategy;
+use ocorl::system::Benchmark;
 use ocorl_study::live::Live;
 use ocorl_view::panels::sweep::SweepView;
-use ocorl_view::panels::{Exhibit, StudyView, Summary, compare as compare_all};
+use ocorl_view::panels::{Difference, Exhibit, StudyView, Summary, compare as compare_all, differences};
 use ocorl_view::report;
-use ocorl_view::{Figure, PNG_SCALE, Shape, Theme, drawn as drawn_wide, png_themed, svg_themed};
+use ocorl_view::{Figure, PNG_SCALE, Shape, Theme, drawn as drawn_wide, pictures, png_themed, svg_themed};
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, LazyLock, PoisonError};
 
 type Answer = Result<Response, Fault>;
 type At = State<Arc<Shared>>;
@@ -48,8 +50,15 @@ struct List {
     root: String,
     version: &'static str,
     writable: bool,
+    /// Systems and strategies of new studies.
+    systems: &'static [String],
+    strategies: Vec<&'static str>,
     items: Vec<Item>,
 }
+
+/// Names of the systems that are part of the program.
+static SYSTEMS: LazyLock<Vec<String>> =
+    LazyLock::new(|| Benchmark::all().into_iter().map(|system| system.name.to_string()).collect());
 
 pub(crate) async fn studies(State(shared): At) -> Answer {
     Ok(json(shared.list.get(&shared).await?))
@@ -59,7 +68,8 @@ pub(crate) async fn studies(State(shared): At) -> Answer {
 pub(crate) fn list(shared: &Shared) -> Vec<u8> {
     let index = &shared.index;
     let (root, version, writable) = (index.title(), env!("CARGO_PKG_VERSION"), index.is_writable());
-    text(&List { root, version, writable, items: index.list() })
+    let strategies = Strategy::ALL.map(Strategy::name).to_vec();
+    text(&List { root, version, writable, systems: &SYSTEMS, strategies, items: index.list() })
 }
 
 #[derive(Serialize)]
@@ -82,7 +92,10 @@ const STRIP: [f64; 2] = [1360.0, 380.0];
 pub(crate) async fn study(State(shared): At, Path(id): Path<String>) -> Answer {
     let entry = shared.find(&id, Kind::Study).await?;
     let make = |view: &StudyView| {
-        let strip = view.strip().map(|Exhibit { figure, about, .. }| {
+        let strip = view.strip().map(|Exhibit { mut figure, about, .. }| {
+            // The page says beside it what it shows.
+            figure.title.clear();
+            figure.panels.iter_mut().for_each(|panel| panel.x.label.clear());
             let [wide, narrow] = STRIP.map(|width| drawn_wide(&figure, &Theme::PAGE, width, &about));
             Strip { wide, narrow }
         });
@@ -120,6 +133,32 @@ pub(crate) async fn live(State(shared): At, Path(id): Path<String>) -> Answer {
 pub(crate) struct Drawing {
     episode: Option<usize>,
     theme: Option<String>,
+    /// One panel, drawn as on the page, with these ends of its axes.
+    panel: Option<usize>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+impl Drawing {
+    /// The figure with only the panel that was asked for, in the range that was asked for.
+    fn part(&self, mut figure: Figure) -> Result<Figure, Fault> {
+        let Some(number) = self.panel else { return Ok(figure) };
+        if number >= figure.panels.len() {
+            return Err(no_figure());
+        }
+        let panel = &mut figure.panels[number];
+        for (axis, ends) in [(&mut panel.x, &self.x), (&mut panel.y, &self.y)] {
+            axis.range = ends.as_deref().map(ends_of).transpose()?.or(axis.range);
+        }
+        Ok(figure)
+    }
+}
+
+/// The ends of an axis, written as `0.5:2`.
+fn ends_of(text: &str) -> Result<(f64, f64), Fault> {
+    let ends = text.split_once(':').and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
+    ends.filter(|(low, high): &(f64, f64)| low < high && (high - low).is_finite())
+        .ok_or_else(|| Fault::malformed("the ends of an axis are two numbers: x=LOW:HIGH"))
 }
 
 pub(crate) async fn figure(
@@ -127,10 +166,11 @@ pub(crate) async fn figure(
     Path((id, name)): Path<(String, String)>,
     drawing: Result<Query<Drawing>, QueryRejection>,
 ) -> Answer {
-    let Ok(Query(Drawing { episode, theme })) = drawing else {
-        return Err(Fault::malformed("'episode' is a whole number, 'theme' is light or dark"));
+    let Ok(Query(drawing)) = drawing else {
+        return Err(Fault::malformed("'episode' and 'panel' are whole numbers, 'theme' is light or dark"));
     };
-    let dark = match theme.as_deref() {
+    let episode = drawing.episode;
+    let dark = match drawing.theme.as_deref() {
         None | Some("light") => false,
         Some("dark") => true,
         Some(_) => return Err(Fault::malformed("'theme' is light or dark")),
@@ -151,14 +191,20 @@ pub(crate) async fn figure(
     }
     let of = episode.map_or(String::new(), |n| format!("-episode-{n}"));
     let file = format!("{panel}{of}.{form}");
-    let what = format!("figure {file} {dark}");
+    let what = format!("figure {file} {dark} {:?} {:?} {:?}", drawing.panel, drawing.x, drawing.y);
     let make = move |view: &StudyView| {
         let exhibits = match episode {
             Some(number) => view.episode(number).ok_or_else(|| no_episode(number))?.exhibits,
             None => view.overall(),
         };
         let exhibit = exhibits.into_iter().find(|exhibit| exhibit.id == panel).ok_or_else(no_figure)?;
-        drawn(exhibit.figure, &form, dark)
+        let figure = drawing.part(exhibit.figure)?;
+        match drawing.panel {
+            Some(number) if form == "svg" => {
+                Ok(pictures(&figure, &Theme::PAGE).1.swap_remove(number).into_bytes())
+            }
+            _ => drawn(figure, &form, dark),
+        }
     };
     let bytes = shared.views.answer(&shared.index, &entry, what, make).await?;
     Ok(attached(bytes, kind, &file))
@@ -225,6 +271,7 @@ pub(crate) struct Compared {
 struct Comparison {
     exhibits: Vec<Exhibit>,
     studies: Vec<Item>,
+    settings: Vec<Difference>,
 }
 
 pub(crate) async fn compare(State(shared): At, compared: Result<Query<Compared>, QueryRejection>) -> Answer {
@@ -248,9 +295,9 @@ pub(crate) async fn compare(State(shared): At, compared: Result<Query<Compared>,
     let made = shared.views.run(move || {
         let held: Vec<_> =
             views.iter().map(|view| view.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        let exhibits = compare_all(&held.iter().map(|view| &**view).collect::<Vec<_>>());
+        let held: Vec<&StudyView> = held.iter().map(|view| &**view).collect();
         let studies = entries.iter().filter_map(|entry| index.item(entry)).collect();
-        text(&Comparison { exhibits, studies })
+        text(&Comparison { exhibits: compare_all(&held), settings: differences(&held), studies })
     });
     Ok(json(made.await?.into()))
 }

@@ -1,6 +1,6 @@
 //! The table of all addresses. The router is built from it, the access control uses it, and a test visits every entry.
 
-use crate::{Shared, guard, reading, stream, writing};
+use crate::{Shared, guard, reading, running, stream, writing};
 use axum::Router;
 use axum::routing::{MethodRouter, get, post};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const fn write(
 }
 
 /// All routes.
-pub const ROUTES: [Route; 18] = [
+pub const ROUTES: [Route; 23] = [
     read("/", || get(reading::page)),
     read("/assets/{*name}", || get(reading::asset)),
     read("/api/studies", || get(reading::studies)),
@@ -48,6 +48,11 @@ pub const ROUTES: [Route; 18] = [
     write("/api/study/{id}/discard", &["application/json"], || post(writing::discard)),
     write("/api/study/{id}/ask", &["application/json"], || post(writing::ask)),
     write("/api/study/{id}/complete", &["application/json"], || post(writing::complete)),
+    write("/api/study/{id}/check", &["text/csv", "application/json"], || post(writing::check)),
+    write("/api/study/{id}/select", &["application/json"], || post(writing::select)),
+    write("/api/study/{id}/run", &["application/json"], || post(running::go_on)),
+    write("/api/study/{id}/stop", &["application/json"], || post(running::stop)),
+    write("/api/new", &["application/json"], || post(running::create)),
     write("/api/study/{id}/note", &["application/json"], || post(writing::note)),
 ];
 
@@ -90,8 +95,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn six_addresses_write_and_patterns_fit_what_they_say() {
-        assert_eq!(ROUTES.iter().filter(|route| route.writes).count(), 6);
+    fn eleven_addresses_write_and_patterns_fit_what_they_say() {
+        assert_eq!(ROUTES.iter().filter(|route| route.writes).count(), 11);
         for (path, pattern) in [
             ("/", Some("/")),
             ("/assets/vendor/x.js", Some("/assets/{*name}")),

@@ -1,5 +1,5 @@
-//! The three requests that write: measurements of an episode, failure of an episode, a note. They do the same as the commands
-//! `ocorl study tell`, `ocorl study fail` and `ocorl study note`, and refuse while another process writes to the study.
+//! The requests that write to a study. They do the same as the commands `ocorl study tell`, `fail`, `discard`, `exclude`, `include`
+//! and `note`, and refuse while another process writes to the study.
 
 use crate::Shared;
 use crate::fault::{BadRow, Fault};
@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use ocorl_study::measured::{Columns, Measured};
 use ocorl_study::store::Access;
-use ocorl_study::study::{Study, StudyError, Telling};
+use ocorl_study::study::{FAR, Study, StudyError, Telling};
 use ocorl_study::user_error::UserError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -65,29 +65,84 @@ pub(crate) async fn measured(
         _ => return Err(Fault::malformed("'more' is 0 or 1")),
     };
     let entry = shared.find(&id, Kind::Study).await?;
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let name = if kind.starts_with("text/csv") { CSV } else { JSON };
-    let bytes = whole(body, MOST_BYTES).await?;
-    let Ok(contents) = String::from_utf8(bytes.to_vec()) else {
-        return Err(UserError::new("the file is not UTF-8 text").detail("note", "nothing was stored").into());
-    };
+    let (name, contents) = uploaded(&headers, body).await?;
     let receipt = written(&shared, entry, move |study| tell(study, &contents, name, how)).await?;
     Ok(json(text(&receipt).into()))
 }
 
-fn tell(study: &mut Study, contents: &str, name: &str, how: Telling) -> Result<Receipt, Fault> {
-    let columns = study.columns();
-    let measured = Measured::parse(contents, name, &columns).map_err(|error| {
-        let rows = faulty_rows(contents, name, &columns, &error);
+/// Name and text of uploaded measurements.
+async fn uploaded(headers: &HeaderMap, body: Body) -> Result<(&'static str, String), Fault> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let name = if kind.starts_with("text/csv") { CSV } else { JSON };
+    let contents = String::from_utf8(whole(body, MOST_BYTES).await?.to_vec());
+    let contents = contents
+        .map_err(|_| UserError::new("the file is not UTF-8 text").detail("note", "nothing was stored"))?;
+    Ok((name, contents))
+}
+
+/// What recording measurements would do: a row for each, with its residual.
+#[derive(Serialize)]
+struct Checked {
+    episode: usize,
+    notes: Vec<String>,
+    /// Residual above which a measurement counts as far, in standard deviations.
+    far: f64,
+    rows: Vec<CheckedRow>,
+}
+
+#[derive(Serialize)]
+struct CheckedRow {
+    start: usize,
+    t: f64,
+    residual: Option<f64>,
+}
+
+/// Checks measurements before they are recorded; stores nothing.
+pub(crate) async fn check(
+    State(shared): At,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    let entry = shared.find(&id, Kind::Study).await?;
+    let (name, contents) = uploaded(&headers, body).await?;
+    let checked = shared.views.run(move || -> Result<Checked, Fault> {
+        let study = Study::open(&entry.folder, Access::Read)?;
+        let found = parsed(&study.columns(), &contents, name, |measured| study.rehearse(measured))?;
+        let rows = found.rows.iter().zip(found.residuals);
+        Ok(Checked {
+            episode: found.receipt.episode,
+            notes: found.receipt.notes,
+            far: FAR,
+            rows: rows.map(|(row, residual)| CheckedRow { start: row.start, t: row.t, residual }).collect(),
+        })
+    });
+    Ok(json(text(&checked.await??).into()))
+}
+
+/// Parses measurements and passes them to `use_them`; an error names the faulty rows.
+fn parsed<T>(
+    columns: &Columns,
+    contents: &str,
+    name: &str,
+    use_them: impl FnOnce(Measured) -> Result<T, StudyError>,
+) -> Result<T, Fault> {
+    let measured = Measured::parse(contents, name, columns).map_err(|error| {
+        let rows = faulty_rows(contents, name, columns, &error);
         Fault { rows: Some(rows), ..error.into() }
     })?;
-    let receipt = study.tell(None, measured, SOURCE, how).map_err(|error| match error {
+    use_them(measured).map_err(|error| match error {
         StudyError::Refused(error) => {
-            let row = refused_row(contents, name, &columns, &error);
+            let row = refused_row(contents, name, columns, &error);
             Fault { rows: Some(row.into_iter().collect()), ..error.into() }
         }
         other => other.into(),
-    })?;
+    })
+}
+
+fn tell(study: &mut Study, contents: &str, name: &str, how: Telling) -> Result<Receipt, Fault> {
+    let columns = study.columns();
+    let receipt = parsed(&columns, contents, name, |measured| study.tell(None, measured, SOURCE, how))?;
     let mut notes = receipt.notes;
     // The data are stored; a failure of this check must not report otherwise.
     if let Ok(Some(strange)) = study.strange(receipt.episode)
@@ -189,6 +244,23 @@ pub(crate) async fn discard(State(shared): At, Path(id): Path<String>, body: Bod
     Ok(json(text(&closed).into()))
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Select {
+    episode: usize,
+    /// Numbers of the rows, from 1.
+    rows: Vec<usize>,
+    include: bool,
+}
+
+/// Excludes rows of an episode from learning, or includes them again.
+pub(crate) async fn select(State(shared): At, Path(id): Path<String>, body: Body) -> Answer {
+    let entry = shared.find(&id, Kind::Study).await?;
+    let Select { episode, rows, include } = document(body).await?;
+    let chosen = written(&shared, entry, move |study| Ok(study.select(episode, &rows, SOURCE, include)?));
+    Ok(json(text(&serde_json::json!({ "rows": chosen.await?.len() })).into()))
+}
+
 /// Plans the next episode, or completes the stored plots. The work stops when the client leaves.
 async fn job(shared: Arc<Shared>, id: String, job: Job) -> Answer {
     let entry = shared.find(&id, Kind::Study).await?;
@@ -246,7 +318,7 @@ async fn written<T: Send + 'static>(
 }
 
 /// Parses a small JSON document.
-async fn document<T: for<'a> Deserialize<'a>>(body: Body) -> Result<T, Fault> {
+pub(crate) async fn document<T: for<'a> Deserialize<'a>>(body: Body) -> Result<T, Fault> {
     let bytes = whole(body, MOST_DOCUMENT).await?;
     serde_json::from_slice(&bytes).map_err(|error| {
         Fault::malformed("the JSON document cannot be parsed")
