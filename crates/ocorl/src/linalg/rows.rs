@@ -1,8 +1,10 @@
 //! Points stored by coordinates, so that a loop over many points accesses contiguous memory.
 
 use super::Points;
+use super::vector::BLOCK;
 
-/// Points in rows: all first coordinates, then all second ones, and so on, with capacity to append.
+/// Points in rows: all first coordinates, then all second ones, and so on, with capacity to append, and room for a whole block after the
+/// last.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     data: Vec<f64>,
@@ -41,7 +43,7 @@ impl Rows {
             return;
         }
         let capacity = if self.capacity == 0 { needed } else { needed.max(2 * self.capacity) };
-        let mut data = vec![0.0; self.dim * capacity];
+        let mut data = vec![0.0; self.dim * capacity + BLOCK];
         for d in 0..self.dim {
             data[d * capacity..d * capacity + self.len].copy_from_slice(self.view().row(d));
         }
@@ -51,7 +53,7 @@ impl Rows {
     /// Keeps the points whose index `keep` accepts, in order.
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let kept: Vec<usize> = (0..self.len).filter(|&i| keep(i)).collect();
-        for row in self.data.chunks_exact_mut(self.capacity.max(1)) {
+        for row in self.data.chunks_exact_mut(self.capacity.max(1)).take(self.dim) {
             for (to, &from) in kept.iter().enumerate() {
                 row[to] = row[from];
             }
@@ -119,7 +121,8 @@ impl<'a> RowsRef<'a> {
         &self.data[d * self.stride + self.start..][..self.len]
     }
 
-    /// Returns coordinate `d` of `N` points from index `start` on.
+    /// Returns coordinate `d` of `N` points from index `start` on. Up to [`BLOCK`] points the block may extend beyond the last point; the
+    /// entries there are finite if all coordinates are, and have no meaning.
     #[inline(always)]
     pub fn block<const N: usize>(&self, d: usize, start: usize) -> &'a [f64; N] {
         let from = d * self.stride + self.start + start;

@@ -2,7 +2,7 @@
 
 use super::{Covariance, CrossInputs, Feature, Kernel, Parameter};
 use crate::linalg::Pool;
-use crate::linalg::vector::{BLOCK, Sum, padded};
+use crate::linalg::vector::{BLOCK, Sum};
 use crate::random::Rng;
 use pulp::{Arch, Simd, WithSimd};
 use std::marker::PhantomData;
@@ -53,7 +53,7 @@ impl<P: Profile> Stationary<P> {
         scaled
     }
 
-    /// The weights cᵢ = wᵢ g′(sᵢ) of the derivatives of sᵢ.
+    /// The weights cᵢ = wᵢ g′(sᵢ) of the derivatives of sᵢ, with zeros up to a whole block.
     fn slopes(
         &self,
         pair: CrossInputs<'_>,
@@ -62,9 +62,11 @@ impl<P: Profile> Stationary<P> {
         w: &[f64],
         pool: &mut Pool,
     ) -> Vec<f64> {
-        let mut c = pool.take(w.len());
+        let mut c = pool.take(w.len().next_multiple_of(BLOCK));
+        let (out, rest) = c.split_at_mut(w.len());
+        rest.fill(0.0);
         let distances = Distances { pair, inverse: &self.inverse, scaled };
-        Arch::new().dispatch(Slopes::<P> { distances, k, w, out: &mut c, profile: PhantomData });
+        Arch::new().dispatch(Slopes::<P> { distances, k, w, out, profile: PhantomData });
         c
     }
 }
@@ -127,29 +129,41 @@ struct Distances<'a> {
     scaled: &'a [f64],
 }
 
+/// Number of points whose distances are computed together: enough sums to hide the latency of an addition.
+const WIDE: usize = 2 * BLOCK;
+
 impl Distances<'_> {
     #[inline(always)]
     fn into(self, out: &mut [f64]) {
-        let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
-        let done = blocks.len() * BLOCK;
-        for (b, out) in blocks.iter_mut().enumerate() {
-            let mut s = [0.0; BLOCK];
-            for (d, (r, z)) in self.inverse.iter().zip(self.scaled).enumerate() {
-                let x = self.pair.x.block::<BLOCK>(d, b * BLOCK);
-                for i in 0..BLOCK {
-                    let t = x[i].mul_add(*r, -z);
-                    s[i] = t.mul_add(t, s[i]);
-                }
-            }
-            *out = s;
+        let (n, mut done) = (out.len(), 0);
+        while done + WIDE <= n {
+            self.block::<WIDE>(done, out);
+            done += WIDE;
         }
-        rest.fill(0.0);
+        if done + BLOCK <= n {
+            self.block::<BLOCK>(done, out);
+            done += BLOCK;
+        }
+        if done < n && n >= BLOCK {
+            // Points that are already done are computed once more, to the same bits.
+            self.block::<BLOCK>(n - BLOCK, out);
+        } else {
+            (done..n).for_each(|i| self.block::<1>(i, out));
+        }
+    }
+
+    /// Computes the distances of `N` points from index `first` on.
+    #[inline(always)]
+    fn block<const N: usize>(self, first: usize, out: &mut [f64]) {
+        let mut s = [0.0; N];
         for (d, (r, z)) in self.inverse.iter().zip(self.scaled).enumerate() {
-            for (out, x) in rest.iter_mut().zip(&self.pair.x.row(d)[done..]) {
-                let t = x.mul_add(*r, -z);
-                *out = t.mul_add(t, *out);
+            let x = self.pair.x.block::<N>(d, first);
+            for i in 0..N {
+                let t = x[i].mul_add(*r, -z);
+                s[i] = t.mul_add(t, s[i]);
             }
         }
+        out[first..first + N].copy_from_slice(&s);
     }
 }
 
@@ -194,7 +208,7 @@ impl<P: Profile> WithSimd for Slopes<'_, P> {
     }
 }
 
-/// Computes Σᵢ cᵢ t_d^m over the data, for each coordinate d.
+/// Computes Σᵢ cᵢ t_d^m over the data, for each coordinate d. The weights of what follows the data up to a whole block are zero.
 #[derive(Clone, Copy)]
 struct Moments<'a> {
     pair: CrossInputs<'a>,
@@ -204,17 +218,42 @@ struct Moments<'a> {
 }
 
 impl Moments<'_> {
+    /// Passes the moment of each coordinate to `take`, with tᵐ = `power`(t).
     #[inline(always)]
-    fn of(&self, d: usize, power: impl Fn(f64) -> f64) -> f64 {
-        let (r, z) = (self.inverse[d], self.scaled[d]);
-        let (x, x_rest) = self.pair.x.row(d).as_chunks::<BLOCK>();
-        let (c, c_rest) = self.c.as_chunks::<BLOCK>();
-        let mut sum = Sum::default();
-        for (x, c) in x.iter().zip(c) {
-            sum.add_products(c, &x.map(|x| power(x.mul_add(r, -z))));
+    fn each(&self, power: impl Fn(f64) -> f64 + Copy, mut take: impl FnMut(usize, f64)) {
+        let (dim, mut done) = (self.inverse.len(), 0);
+        while done + 4 <= dim {
+            self.some::<4>(done, power, &mut take);
+            done += 4;
         }
-        sum.add_products(&padded(c_rest), &padded(x_rest).map(|x| power(x.mul_add(r, -z))));
-        sum.total()
+        if done + 2 <= dim {
+            self.some::<2>(done, power, &mut take);
+            done += 2;
+        }
+        if done < dim {
+            self.some::<1>(done, power, &mut take);
+        }
+    }
+
+    /// Computes the moments of `D` coordinates from `first` on together, so that their sums do not wait for each other.
+    #[inline(always)]
+    fn some<const D: usize>(
+        &self,
+        first: usize,
+        power: impl Fn(f64) -> f64 + Copy,
+        take: &mut impl FnMut(usize, f64),
+    ) {
+        let mut sums = [Sum::default(); D];
+        for (b, c) in self.c.as_chunks::<BLOCK>().0.iter().enumerate() {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let (r, z) = (self.inverse[first + i], self.scaled[first + i]);
+                let x = self.pair.x.block::<BLOCK>(first + i, b * BLOCK);
+                sum.add_products(c, &x.map(|x| power(x.mul_add(r, -z))));
+            }
+        }
+        for (i, sum) in sums.into_iter().enumerate() {
+            take(first + i, sum.total());
+        }
     }
 }
 
@@ -224,10 +263,8 @@ impl<F: FnMut(usize, f64)> WithSimd for FirstMoments<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, _simd: S) {
-        for d in 0..self.0.inverse.len() {
-            self.1(d, self.0.of(d, |t| t));
-        }
+    fn with_simd<S: Simd>(self, _simd: S) {
+        self.0.each(|t| t, self.1);
     }
 }
 
@@ -237,9 +274,41 @@ impl<F: FnMut(usize, f64)> WithSimd for SecondMoments<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, _simd: S) {
-        for d in 0..self.0.inverse.len() {
-            self.1(d, self.0.of(d, |t| t * t));
+    fn with_simd<S: Simd>(self, _simd: S) {
+        self.0.each(|t| t * t, self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rbf;
+    use super::*;
+    use crate::linalg::{Points, Rows};
+
+    /// All numbers of points and coordinates that the loops treat differently, in views that begin anywhere.
+    #[test]
+    fn any_number_of_points_and_coordinates_gives_the_plain_sums() {
+        for (dim, n, from) in (1..8).flat_map(|dim| (1..36).map(move |n| (dim, n, n % 5))) {
+            let columns: Vec<f64> = (0..dim * (n + from)).map(|i| (1.7 * i as f64).sin()).collect();
+            let (rows, z) = (Rows::from_points(Points::new(&columns, dim)), vec![0.3; dim]);
+            let kernel = Rbf.bind(&vec![0.2; dim], dim);
+            let pair = CrossInputs { x: rows.view().from(from), z: &z };
+            let (mut k, mut pool) = (vec![0.0; n], Pool::default());
+            kernel.values(pair, &mut k, &mut pool);
+            let w: Vec<f64> = (0..n).map(|i| (0.9 * i as f64).cos()).collect();
+            let (mut inputs, mut parameters) = (vec![0.0; dim], vec![0.0; dim]);
+            kernel.input_gradient(pair, &k, &w, &mut inputs, &mut pool);
+            kernel.parameter_gradient(pair, &k, &w, &mut parameters, &mut pool);
+            let t = |i: usize, d: usize| (columns[(from + i) * dim + d] - z[d]) / 0.2_f64.exp();
+            for i in 0..n {
+                let s: f64 = (0..dim).map(|d| t(i, d) * t(i, d)).sum();
+                assert!((k[i] - (-0.5 * s).exp()).abs() < 1e-14, "value {i} of {n}, {dim} coordinates");
+            }
+            for d in 0..dim {
+                let sum = |power: i32| (0..n).map(|i| w[i] * k[i] * t(i, d).powi(power)).sum::<f64>();
+                assert!((inputs[d] - sum(1) / 0.2_f64.exp()).abs() < 1e-13, "{n} points, coordinate {d}");
+                assert!((parameters[d] - sum(2)).abs() < 1e-13, "{n} points, coordinate {d}");
+            }
         }
     }
 }
