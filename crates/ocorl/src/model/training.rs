@@ -34,7 +34,7 @@ pub struct TrainingSettings {
     /// Whether weak priors on the parameters are used. Without them the lengthscales of irrelevant coordinates grow to their
     /// bounds.
     pub priors: bool,
-    /// Size of the smallest subset of the data. With fewer than twice as many data, all starts use all data.
+    /// Size of the smallest subset of the data. With at most one and a half times as many data, all starts use all data.
     pub first_part: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for TrainingSettings {
             restarts: 2,
             max_evaluations: 100,
             gradient_tolerance: 1e-4,
-            gain_tolerance: 1e-7,
+            gain_tolerance: 1e-5,
             priors: true,
             first_part: 80,
         }
@@ -176,8 +176,10 @@ impl Search<'_> {
     fn over_subsets(&self, starts: &[Vec<f64>], stream: Stream) -> (Minimum, usize) {
         let n = self.group.inputs.len();
         let mut sizes = vec![n.min(self.group.limit)];
-        while sizes[sizes.len() - 1] >= 2 * self.settings.first_part {
-            sizes.push((sizes[sizes.len() - 1] / 3).max(self.settings.first_part));
+        let first = self.settings.first_part;
+        // The starts are most of the work, and cost the cube of the size of the smallest subset.
+        while sizes[sizes.len() - 1] > first + first / 2 {
+            sizes.push((sizes[sizes.len() - 1] / 3).max(first));
         }
         let order = permutation(n, stream);
         let bounds: Vec<(f64, f64)> = self.parameters.iter().map(|p| p.bounds).collect();
@@ -195,11 +197,15 @@ impl Search<'_> {
             let stop = self.stop(level == 0);
             results = match curvature.take() {
                 None => multistart(&mut objective, starts, &bounds, stop),
-                Some(hessian) => vec![refined(&mut objective, &results, hessian, &bounds, stop)],
+                Some(hessian) if level > 0 => {
+                    vec![refined(&mut objective, &results, hessian, &bounds, stop)]
+                }
+                Some(hessian) => {
+                    let found = refined(&mut objective, &results, hessian.clone(), &bounds, stop);
+                    let again = self.from_previous(&mut objective, &found, hessian, &bounds, stop);
+                    std::iter::once(found).chain(again).collect()
+                }
             };
-            if level == 0 && sizes.len() > 1 {
-                results.extend(self.search_from_previous(&mut objective, results.first(), &bounds, stop));
-            }
             results.retain(|result| result.status != Status::Failed);
             results.sort_by(|a, b| a.value.total_cmp(&b.value));
             results.truncate(2);
@@ -213,24 +219,27 @@ impl Search<'_> {
         (results.into_iter().next().unwrap_or_else(failed), evaluations)
     }
 
-    /// Searches on all data from the previous parameters and abandons the search if it falls behind `found`, the result that the
-    /// subsets led to. `None` if both would reach the same optimum and `found` is already better.
-    fn search_from_previous(
+    /// Searches on all data from the previous parameters, with the curvature at `found`, the result that the subsets led to. `None` if both
+    /// would reach the same optimum and `found` is already better, or if the previous parameters are far worse.
+    fn from_previous(
         &self,
         objective: &mut Function<'_>,
-        found: Option<&Minimum>,
+        found: &Minimum,
+        hessian: Vec<f64>,
         bounds: &[(f64, f64)],
         stop: Stop,
     ) -> Option<Minimum> {
         let previous = &self.group.previous[..self.parameters.len()];
-        let incumbent = found.filter(|found| found.status != Status::Failed);
-        if let Some(found) = incumbent.filter(|found| distance(&found.point, previous) <= SAME_OPTIMUM) {
+        if found.status != Status::Failed {
+            let near = distance(&found.point, previous) <= SAME_OPTIMUM;
+            let limit = found.value + if near { 0.0 } else { WORTH_SEARCHING };
             let here = objective(previous, &mut vec![0.0; previous.len()]);
-            if !here.is_some_and(|here| here < found.value) {
+            if !here.is_some_and(|here| here < limit) {
                 return None;
             }
         }
-        Some(minimize_with_incumbent(objective, previous, bounds, stop, incumbent))
+        let start = Minimum::at(previous.to_vec(), f64::INFINITY, 0, Status::Failed);
+        Some(refined(objective, &[start], hessian, bounds, stop))
     }
 
     /// Tolerances are ten times larger on a subset, where only the neighbourhood of the optimum is needed.
@@ -276,6 +285,9 @@ impl Search<'_> {
 
 /// Two parameter vectors closer than this (largest difference in log space) are assumed to lead to the same optimum.
 const SAME_OPTIMUM: f64 = 0.5;
+
+/// Previous parameters that are worse than a result by more than this, in nats per measurement, are not searched from.
+const WORTH_SEARCHING: f64 = 0.05;
 
 /// Optimises one start after the other; a start is abandoned when it is unlikely to reach a lower value than the best before it.
 fn multistart(
