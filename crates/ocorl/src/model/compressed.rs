@@ -29,7 +29,7 @@ use crate::linalg::panels::{self, Block, Lower, Triangle};
 use crate::linalg::{Cholesky, Pool, Rows, vector};
 
 /// Tolerance on √ρ: the relative error of σ is at most half of it.
-const STD_TOLERANCE: f64 = 2e-3;
+const STD_TOLERANCE: f64 = 1e-2;
 
 /// Tolerance on the error of μ, in units of σ.
 const MEAN_TOLERANCE: f64 = 1e-2;
@@ -88,14 +88,33 @@ impl Compressed {
         let least = ROUNDING * pivoted.left.iter().fold(0.0, |a: f64, b| a.max(*b));
         let limit = n * LARGEST_PART.0 / LARGEST_PART.1;
         let ratio = |left: &[f64]| left.iter().zip(&importance).map(|(r, i)| i * r.max(least)).sum::<f64>();
-        let mut rho = ratio(&pivoted.left);
-        while !(rho.sqrt() <= STD_TOLERANCE) {
+        // αᵀ K α = αᵀ (y − N α), of which each row of V explains a square.
+        let alpha = exact.row_weights();
+        let each = y.iter().zip(alpha).zip(noise);
+        let whole: f64 = each.map(|((y, a), noise)| a * (y - noise * a)).sum();
+        let error = |explained: f64| ((whole - explained).max(0.0) + 4.0 * ROUNDING * whole.abs()).sqrt();
+        let (mut rho, mut mean_error) = (ratio(&pivoted.left), error(0.0));
+        // Vᵀ, its rows averaged like the data, and V α.
+        let (mut across, mut weights, mut explained) = (Vec::new(), Vec::new(), 0.0);
+        while !(rho.sqrt() <= STD_TOLERANCE && mean_error <= MEAN_TOLERANCE) {
             let next = pivoted.largest(&importance);
             if pivoted.chosen.len() >= limit || !(pivoted.left[next] > least) {
                 return None;
             }
             pivoted.add(next);
             rho = ratio(&pivoted.left);
+            let (row, first) = (&pivoted.rows[pivoted.rows.len() - 1], across.len());
+            match averages {
+                None => across.extend_from_slice(row),
+                Some(averages) => {
+                    across.resize(first + n, 0.0);
+                    averages.average(row, &mut across[first..]);
+                }
+            }
+            let weight = vector::dot(&across[first..], alpha);
+            weights.push(weight);
+            explained += weight * weight;
+            mean_error = error(explained);
         }
         let Pivoted { chosen, rows, .. } = pivoted;
         let m = chosen.len();
@@ -105,25 +124,7 @@ impl Compressed {
             prior.set_column(j, &column);
         }
         let prior = Cholesky::from_factor(prior);
-        // Vᵀ, its rows averaged like the data.
-        let mut across = vec![0.0; n * m];
-        for (row, out) in rows.iter().zip(across.chunks_exact_mut(n)) {
-            match averages {
-                None => out.copy_from_slice(row),
-                Some(averages) => averages.average(row, out),
-            }
-        }
-        let alpha = exact.row_weights();
-        let mut weights: Vec<f64> = across.chunks_exact(n).map(|v| vector::dot(v, alpha)).collect();
-        let explained = vector::dot(&weights, &weights);
         prior.solve_transposed(&mut weights, 1);
-        // αᵀ K α = αᵀ (y − N α)
-        let each = y.iter().zip(alpha).zip(noise);
-        let whole: f64 = each.map(|((y, a), noise)| a * (y - noise * a)).sum();
-        let mean_error = ((whole - explained).max(0.0) + 4.0 * ROUNDING * whole.abs()).sqrt();
-        if !(mean_error <= MEAN_TOLERANCE) {
-            return None;
-        }
         exact.factor().solve_lower(&mut across, m);
         let mut gram = vec![0.0; m * m];
         let mut memory = vec![0.0; Block::room(n, m)];
