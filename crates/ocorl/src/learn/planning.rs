@@ -6,8 +6,8 @@ use super::weight_search::WeightSearch;
 use crate::explore::PlanningProblem;
 use crate::linalg::Blocks;
 use crate::plan::{
-    self, ForwardPass, Ilqr, PathConstraints, Plan, PlanError, Problem, RateConstraint, SearchKind, Start,
-    Transcription, better, each_of, held_grid, in_stages, race,
+    self, ForwardPass, Ilqr, PathConstraints, Plan, PlanError, Problem, Raced, RateConstraint, SearchKind,
+    Start, Transcription, better, each_of, held_grid, in_stages, race, same_basin,
 };
 use crate::random::Stream;
 use crate::system::{Bounds, Dynamics, Task};
@@ -91,6 +91,10 @@ const ALONG: f64 = 1e-2;
 /// Number of intervals of the fine grid for each interval of the coarse one.
 const COARSER: usize = 4;
 
+/// Tolerances on the expected decrease of a search on the fine grid, and of one whose plan another search refines. The second is far
+/// below the difference by which basins are told apart.
+const TOLERANCE: (f64, f64) = (1e-7, 1e-5);
+
 impl Planning<'_> {
     /// Plans for the problem `exploration`. `mean` is the problem on the mean model; with `on_the_mean` it is the only one. `last` is the
     /// previous plan.
@@ -131,8 +135,18 @@ impl Planning<'_> {
             limited = results.iter().flatten().any(|plan| self.is_limited(plan));
             results.into_iter().map(&mut count).collect()
         });
+        let mut is_better = |raced: &Raced, known: &Plan| match coarse {
+            _ if raced.basins[0].cost > WORTH_REFINING * known.cost => false,
+            None => true,
+            // The known plan on the coarse grid, where the costs can be compared.
+            Some(coarse) => {
+                let same = count(self.search(mean, coarse, &[known.resampled(coarse)]));
+                let least = raced.basins[0].cost;
+                same.map_or(true, |same| least < same.cost && !same_basin(least, same.cost))
+            }
+        };
         let best = match (best, raced) {
-            (Some(Ok(known)), Ok(raced)) if raced.basins[0].cost > WORTH_REFINING * known.cost => {
+            (Some(Ok(known)), Ok(raced)) if !is_better(&raced, &known) => {
                 Plan { attempts: raced.attempts, ..known }
             }
             (Some(Ok(known)), Err(_)) => known,
@@ -248,7 +262,7 @@ impl Planning<'_> {
         let search = plan::Settings {
             max_iterations: self.settings.max_iterations,
             gradient_tolerance: 1e-6,
-            cost_tolerance: 1e-7,
+            cost_tolerance: if times.len() < self.grid.fine.len() { TOLERANCE.1 } else { TOLERANCE.0 },
             // σ is costly at single points; μ is not.
             forward: if exploration.hallucinated_controls() > 0 {
                 ForwardPass::Batch
