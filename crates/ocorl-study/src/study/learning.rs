@@ -40,17 +40,25 @@ impl Study {
     /// The learner with all recorded data. It is restored from the checkpoint of the last proposal or, if data that were learned from
     /// before it have changed since, rebuilt from the first event.
     pub fn learner(&mut self) -> Result<&mut Learner, StudyError> {
+        self.learner_observed(&mut ())
+    }
+
+    /// Does the same as [`learner`](Self::learner); `observer` receives the events of the learning that this needs.
+    pub(super) fn learner_observed(
+        &mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<&mut Learner, StudyError> {
         if self.learner.is_none() {
-            let learner = match self.since_last_proposal()? {
+            let learner = match self.since_last_proposal(observer)? {
                 Some(learner) => learner,
-                None => self.learned_anew(&mut ())?,
+                None => self.learned_anew(observer)?,
             };
             self.learner = Some(learner);
         }
         Ok(self.learner.as_mut().expect("it was just made"))
     }
 
-    fn since_last_proposal(&self) -> Result<Option<Learner>, StudyError> {
+    fn since_last_proposal(&self, observer: &mut dyn Observer) -> Result<Option<Learner>, StudyError> {
         let history = self.history();
         let Some(last) = history.episodes.last().filter(|_| !history.rewritten) else { return Ok(None) };
         let Some(learning) = &last.plan.learner else { return Ok(None) };
@@ -60,7 +68,7 @@ impl Study {
         let mut learner = learner_of(self.system(), learning)?;
         learner.trust(history.trusted());
         if last.closed.is_some() {
-            learner.observe(&executed_of(last), &mut ());
+            learner.observe(&executed_of(last), observer);
         }
         Ok(Some(learner))
     }

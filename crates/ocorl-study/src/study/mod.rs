@@ -296,10 +296,10 @@ impl Study {
         if self.over().is_some() {
             return Ok(None);
         }
-        self.learner()?;
+        self.learner_observed(observer)?;
         self.diagnose()?;
         // The diagnosis may have changed the data, and with them the learner.
-        self.learner()?;
+        self.learner_observed(observer)?;
         let created = self.created().clone();
         let name = self.name();
         let learner = self.learner.as_mut().expect("the learner was just made");

@@ -111,22 +111,30 @@ pub(super) struct Discard {
     dry_run: bool,
 }
 
-/// Number of measurements above which planning takes so long that it is announced.
-const MANY: usize = 2000;
+/// Number of measurements from which `ask` says what it is doing: learning from so many takes seconds.
+const MANY: usize = 500;
 
 pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure> {
     let mut study = arguments.to.open(global)?;
     let pending = study.history().pending().is_some();
-    let count = study.history().measurements();
-    if !pending && study.over().is_none() && count > MANY && !global.quiet {
-        say(&format!("the model learns from {count} measurements, which takes a while\n"));
-    }
     let mut observer = Watch(|event: &Event<'_>| {
-        if let (Event::NotPlanned { episode, reason, instead, .. }, false) = (event, global.quiet) {
-            say(&format!(
-                "warning: episode {episode}: planning failed, {instead} is used instead: {reason}\n"
-            ));
-        }
+        let text = match event {
+            _ if global.quiet => return,
+            Event::NotPlanned { episode, reason, instead, .. } => {
+                format!("warning: episode {episode}: planning failed, {instead} is used instead: {reason}\n")
+            }
+            Event::Thinned { kept, of, .. } => {
+                format!("of {of} measurements the model keeps {kept} that are far from each other\n")
+            }
+            Event::Updated { measurements, .. } if *measurements >= MANY => {
+                format!("training on {measurements} measurements\n")
+            }
+            Event::EpisodeBegan { episode, measurements } if *measurements >= MANY => {
+                format!("planning episode {episode}\n")
+            }
+            _ => return,
+        };
+        say(&text);
     });
     let Some(plan) = live::ask(&mut study, &mut observer)? else {
         let why = match study.over() {
