@@ -9,6 +9,7 @@
 
 use super::lock::{self, Holder, Signature};
 use std::fmt;
+use std::fs::OpenOptions;
 use std::path::Path;
 
 /// Where the usable part of a log ends.
@@ -115,6 +116,22 @@ pub(super) fn left_behind_if_unattended(file: &Path, lock_file: &Path) -> Option
 /// Whether there is anything in the log of the database `file`.
 pub(super) fn is_used(file: &Path) -> bool {
     std::fs::metadata(file.with_extension("db-wal")).is_ok_and(|log| log.len() > 0)
+}
+
+/// Brings the log of the database `file` to the disk. A writer that died may have left a transaction that was written and not synchronised:
+/// the next process sees it, and would state that it is recorded, but a power cut could still take it away.
+pub(super) fn synchronise(file: &Path) -> std::io::Result<()> {
+    if !is_used(file) {
+        return Ok(());
+    }
+    OpenOptions::new().write(true).open(file.with_extension("db-wal"))?.sync_all()?;
+    // The entry of the log in its folder.
+    #[cfg(unix)]
+    std::fs::File::open(
+        file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+    )?
+    .sync_all()?;
+    Ok(())
 }
 
 fn read(file: &Path) -> Option<LogEnd> {

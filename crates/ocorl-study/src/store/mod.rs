@@ -259,6 +259,9 @@ impl Store {
             store.check_form().and_then(|()| store.check_pages()).and_then(|()| store.read(&mut take));
         let ended = store.end_reading();
         verified.and(ended)?;
+        if access == Access::Write {
+            log::synchronise(&store.file).map_err(|error| StoreError::io(&store.file, &error))?;
+        }
         let head = store.head.0;
         store.interruption = left.and_then(|left| left.report(head));
         if let Some(lock) = &mut store.lock {
