@@ -106,12 +106,12 @@ def cpu_seconds() -> float:
 
 def described(task: Task) -> dict[str, Any]:
     """The keywords of `from_gym`."""
-    from ocorl import MistakeError
+    from ocorl import UserError
     from ocorl.gym import known
 
     try:
         return known(task.id) | task.description
-    except MistakeError:
+    except UserError:
         return task.description
 
 

@@ -162,7 +162,7 @@ def run(name: str, seed: int) -> dict[str, Any]:
         warnings.simplefilter("always")
         try:
             plant = from_gym(task.make(), name="task", **task.describe)
-        except ocorl.MistakeError as error:
+        except ocorl.UserError as error:
             return {"refused": error.message}
     contacts = [check.words for check in plant.checks if check.name == "smooth"]
     if contacts:

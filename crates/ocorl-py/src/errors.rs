@@ -43,7 +43,7 @@ impl Failure {
 
     /// An error in an argument or a request of the user.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Failure::new("MistakeError", message)
+        Failure::new("UserError", message)
     }
 
     /// An error caused by a plant that violates the plant interface.
@@ -170,8 +170,7 @@ plain_errors!(LearnError, ModelError, MeasurementError);
 impl From<PlanError> for Trouble {
     fn from(error: PlanError) -> Self {
         // The input is valid, but the computation has no result.
-        let class =
-            if matches!(error, PlanError::NoFinitePlan { .. }) { "OcorlError" } else { "MistakeError" };
+        let class = if matches!(error, PlanError::NoFinitePlan { .. }) { "OcorlError" } else { "UserError" };
         Failure::new(class, error.to_string()).into()
     }
 }
@@ -179,7 +178,7 @@ impl From<PlanError> for Trouble {
 impl From<BaselineError> for Trouble {
     fn from(error: BaselineError) -> Self {
         let invalid = matches!(error, BaselineError::System(_) | BaselineError::Setting { .. });
-        Failure::new(if invalid { "MistakeError" } else { "OcorlError" }, error.to_string()).into()
+        Failure::new(if invalid { "UserError" } else { "OcorlError" }, error.to_string()).into()
     }
 }
 

@@ -47,7 +47,7 @@ def test_a_cell_gives_what_the_program_stores(program: str, tmp_path: Path) -> N
 def test_grids_that_come_with_the_program_are_there() -> None:
     assert "table1" in _ocorl.studies()
     assert len(_ocorl.Grid.study("table1").cells) == 9 * 3 * 10
-    with pytest.raises(ocorl.MistakeError, match="did you mean 'table1'"):
+    with pytest.raises(ocorl.UserError, match="did you mean 'table1'"):
         _ocorl.Grid.study("tabel1")
 
 
@@ -69,7 +69,7 @@ def test_a_sweep_is_run_on_threads_and_goes_on(tmp_path: Path) -> None:
         (0, "{}", "not the result of a cell"),
         (todo[2], result.replace('"version":"', '"version":"9.'), "is of version 9"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             sweep.keep(index, text)
 
 
@@ -79,9 +79,9 @@ def test_cells_are_looked_at() -> None:
         ('{"system":"pendulm","settings":"default","set":{},"seed":0}', "no system 'pendulm'"),
         ('{"system":"pendulum","settings":"default","set":{"episods":1},"seed":0}', "no setting"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             _ocorl.run_cell(cell)
-    with pytest.raises(ocorl.MistakeError, match="did you mean 'seeds'"):
+    with pytest.raises(ocorl.UserError, match="did you mean 'seeds'"):
         _ocorl.Grid("systems = 'pendulum'\nseds = 1\n")
     late = json.loads(_ocorl.run_cell('{"system":"quadrotor-3d","settings":"default","set":{},"seed":0}', budget=0.2)[0])
     assert late["failure"].startswith("out of time") and late["episodes"] == []

@@ -179,7 +179,7 @@ def test_a_writer_that_raises_is_not_called_again() -> None:
     assert plant.execute(lambda t, x: [0.0]).path_x[0].tolist() == [0.5, 0.0]
     result = ocorl.run(plant.system, plant=plant, episodes=1, measurements=4, quiet=True)
     assert len(result.episodes) == 1 and plant.episodes == 2
-    with pytest.raises(ocorl.MistakeError, match="cannot be written"):
+    with pytest.raises(ocorl.UserError, match="cannot be written"):
         plant.execute(lambda t, x: [0.0], x0=[1.0, 1.0])
 
 
@@ -218,7 +218,7 @@ def test_cosine_and_sine_are_noticed() -> None:
 def test_what_is_missing_is_said(make: Any, words: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(ocorl.MistakeError, match=words):
+        with pytest.raises(ocorl.UserError, match=words):
             make()
 
 
@@ -227,7 +227,7 @@ def test_without_writing_episodes_begin_where_reset_does() -> None:
         warnings.simplefilter("error")
         plant = oscillator(writable=False)
     assert plant.execute(lambda t, x: [0.0]).path_x[0].tolist() == [0.5, 0.0]
-    with pytest.raises(ocorl.MistakeError, match="cannot be written"):
+    with pytest.raises(ocorl.UserError, match="cannot be written"):
         plant.execute(lambda t, x: [0.0], x0=[1.0, 1.0])
 
 
@@ -312,7 +312,7 @@ def test_a_plan_of_several_runs_is_refused(tmp_path: Any) -> None:
     with ocorl.Study.create(tmp_path / "lab", plant.system, set=settings) as study:
         plan = study.ask()
         assert plan is not None and plan.legs == 2
-        with pytest.raises(ocorl.MistakeError, match=r"2 runs.*\n.*ocorl.run\(plant.system, plant=plant\)"):
+        with pytest.raises(ocorl.UserError, match=r"2 runs.*\n.*ocorl.run\(plant.system, plant=plant\)"):
             plant.execute(plan)
     assert plant.episodes == 0
     ocorl.run(plant.system, plant=plant, quiet=True, set=settings)
@@ -335,11 +335,11 @@ def test_steps_of_ours_are_as_long_as_is_said() -> None:
 
 
 def test_limits_of_the_environment_hold() -> None:
-    with pytest.raises(ocorl.MistakeError, match="the actions only from"):
+    with pytest.raises(ocorl.UserError, match="the actions only from"):
         oscillator(inputs={"push": (-50.0, 50.0)})
     wrapped = gymnasium.wrappers.TimeLimit(Oscillator(), 40)
     assert from_gym(wrapped, cost=COST).steps == 40
-    with pytest.raises(ocorl.MistakeError, match="ends after 40"):
+    with pytest.raises(ocorl.UserError, match="ends after 40"):
         from_gym(wrapped, cost=COST, horizon=1000.0)
     assert oscillator(angles=[np.int64(0)]).system.angles == oscillator(angles=[0]).system.angles
 
@@ -368,10 +368,10 @@ def test_misuse_is_explained() -> None:
         ("Pendulum-v1", {"dt": 0.05, "state": "muj"}, "no state 'muj'"),
         ("Pendulum-v1", {"dt": 0.05, "state": "mujoco"}, "needs an environment of MuJoCo"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             from_gym(env, cost="x0^2", **more)
     vector = gymnasium.make_vec("Pendulum-v1", num_envs=2)
-    with pytest.raises(ocorl.MistakeError, match="a vector of environments"):
+    with pytest.raises(ocorl.UserError, match="a vector of environments"):
         from_gym(vector, dt=0.05, cost="x0^2")
 
 
@@ -405,7 +405,7 @@ def test_a_reward_becomes_a_formula() -> None:
     t, x, u = np.zeros(9), np.random.default_rng(0).normal(scale=3.0, size=(9, 2)), np.linspace(-2, 2, 9)[:, None]
     assert plant.system.cost(t, x, u) == pytest.approx(right.system.cost(t, x, u), rel=1e-4)
     assert plant.checks[-1].name == "reward" and plant.checks[-1].ok
-    with pytest.raises(ocorl.MistakeError, match="does not depend on the state"):
+    with pytest.raises(ocorl.UserError, match="does not depend on the state"):
         from_gym("MountainCarContinuous-v0", **{**known("MountainCarContinuous-v0"), "cost": "reward"})
 
 
@@ -422,5 +422,5 @@ def test_a_reward_becomes_a_formula() -> None:
     ],
 )
 def test_arguments_of_the_wrong_kind_are_named(more: dict[str, Any], words: str) -> None:
-    with pytest.raises(ocorl.MistakeError, match=words):
+    with pytest.raises(ocorl.UserError, match=words):
         from_gym("Pendulum-v1", **{"dt": 0.05, "state": "angles", "cost": "angle0^2", **more})

@@ -121,7 +121,7 @@ def test_where_an_episode_begins_can_be_said() -> None:
     assert info["x_dot"] == pytest.approx([-0.2, 1.962 * np.sin(0.1)])
     assert (info["t"], info["outcome"]) == (0.0, "running")
     for options, words in [({"x0": [1.0]}, "shape"), ({"x0": [np.nan, 0]}, "finite"), ({"x": [0, 0]}, "no option 'x'")]:
-        with pytest.raises(ocorl.MistakeError, match=words):
+        with pytest.raises(ocorl.UserError, match=words):
             env.reset(options=options)
 
 
@@ -144,7 +144,7 @@ def test_leaving_the_limits_terminates() -> None:
     ],
 )
 def test_mistakes_are_said(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(ocorl.MistakeError, match=words):
+    with pytest.raises(ocorl.UserError, match=words):
         ocorl.gym.OcorlEnv("Pendulum", **settings)
 
 
@@ -152,7 +152,7 @@ def test_an_action_that_is_none_is_refused() -> None:
     env = made("ocorl/Bicycle-v0")
     env.reset()
     for action in ([0.0], [np.nan, 0.0]):
-        with pytest.raises(ocorl.MistakeError, match="2 finite numbers"):
+        with pytest.raises(ocorl.UserError, match="2 finite numbers"):
             env.step(action)
 
 

@@ -38,7 +38,7 @@ def test_it_has_the_manners_of_scikit_learn() -> None:
         model.jacobian(Z)[:, :, 0], (model.predict(moved) - model.predict(Z)) / h, rtol=1e-3, atol=1e-4
     )
     assert model.predict(Z[0]).shape == (1, 2)
-    with pytest.raises(ocorl.MistakeError, match="no parameter 'colour'"):
+    with pytest.raises(ocorl.UserError, match="no parameter 'colour'"):
         model.set_params(colour="red")
 
 
@@ -112,7 +112,7 @@ def test_mistakes_are_named() -> None:
         (lambda: ocorl.GpDynamics().fit(X, D).predict([[0.0]]), r"expected \(n, 2\)"),
         (lambda: ocorl.GpDynamics().fit(X, D).predict([[0.0, np.inf]]), "must be finite"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             fit()
 
 
@@ -133,7 +133,7 @@ def test_strategies_choose_on_their_own() -> None:
         ("best", 3, "no strategy 'best'"),
         ("oracle", 200, "200 of 101"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             ocorl.choose_times(strategy, model, t, z, count)
     assert len(ocorl.choose_times("oracle", model, t, z, 0)) == 0
 
@@ -154,7 +154,7 @@ def test_trajectories_are_told_from_rows() -> None:
         (lambda: ocorl.GpDynamics(seed=-1).fit(np.sin(t), np.cos(t)), "from 0 on"),
         (lambda: ocorl.choose_times("oracle", object(), [0.0], [[0.0]], 1), "cannot be a object"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             act()
 
 
@@ -182,5 +182,5 @@ def test_numbers_of_numpy_are_numbers_and_shapes_are_looked_at() -> None:
         (lambda: ocorl.GpDynamics(restarts=object()).fit(X, X), "cannot be a object"),
         (lambda: ocorl.choose_times("oracle", model, [0.0, np.nan], X[:2], 1), "not finite"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             act()

@@ -103,19 +103,19 @@ def test_errors_are_what_they_should_be() -> None:
     kinds = [getattr(ocorl, name) for name in ocorl.__all__ if name.endswith("Error")]
     assert len(kinds) == 10
     assert all(issubclass(kind, ocorl.OcorlError) and not issubclass(kind, KeyboardInterrupt) for kind in kinds)
-    assert issubclass(ocorl.MistakeError, ValueError)
+    assert issubclass(ocorl.UserError, ValueError)
     assert issubclass(ocorl.DiskError, OSError) and issubclass(ocorl.DiskError, ocorl.StudyError)
     assert issubclass(ocorl.BusyError, ocorl.StudyError) and issubclass(ocorl.DamagedError, ocorl.StudyError)
 
 
 def test_a_mistake_says_what_where_and_what_to_do() -> None:
-    with pytest.raises(ocorl.MistakeError) as caught:
+    with pytest.raises(ocorl.UserError) as caught:
         ocorl.System.parse("[system]\nstates = ['x']\ninptus = {}\n", "tank.toml")
     error = caught.value
     assert "no key 'inptus'" in error.message
     assert ("file", "tank.toml, line 3, column 1") in error.details
     assert error.hint == "did you mean 'inputs'?"
     assert "hint: did you mean" in str(error)
-    with pytest.raises(ocorl.MistakeError, match="no system 'pendulm'") as caught:
+    with pytest.raises(ocorl.UserError, match="no system 'pendulm'") as caught:
         ocorl.run("pendulm")
     assert "'pendulum'" in (caught.value.hint or "")

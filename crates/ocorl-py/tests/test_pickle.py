@@ -53,15 +53,15 @@ def test_errors_come_back() -> None:
 def test_other_versions_are_named(told: Path) -> None:
     from ocorl import _model, _result, _system
 
-    with pytest.raises(ocorl.MistakeError, match="format 2, this version reads 1"):
+    with pytest.raises(ocorl.UserError, match="format 2, this version reads 1"):
         _system._restored(2, "pendulum", None, None)
-    with pytest.raises(ocorl.MistakeError, match="format 0"):
+    with pytest.raises(ocorl.UserError, match="format 0"):
         _result._restored(0, {})
-    with pytest.raises(ocorl.MistakeError, match="format 9"):
+    with pytest.raises(ocorl.UserError, match="format 9"):
         _model._restored(9, ocorl.GpDynamics, {}, None)
     with ocorl.Study.open(told, read_only=True) as study:
         text = study.plan(1).text.replace('"version":1', '"version":7', 1)
-    with pytest.raises(ocorl.MistakeError, match="cannot be run") as caught:
+    with pytest.raises(ocorl.UserError, match="cannot be run") as caught:
         ocorl.Plan.parse(text)
     assert "version is 7" in dict(caught.value.details)["cause"]
 

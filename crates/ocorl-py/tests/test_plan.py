@@ -60,13 +60,13 @@ def test_controls_are_finite_and_within_limits_whatever_comes(plan: ocorl.Plan, 
 def test_a_controller_says_what_it_needs(plan: ocorl.Plan) -> None:
     controller = plan.controller()
     for x, message in [(None, "not None"), ([1.0], r"expected \(2,\)"), ("up", "dtype")]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             controller(0.0, x)  # type: ignore[arg-type]
-    with pytest.raises(ocorl.MistakeError, match="no leg 4"):
+    with pytest.raises(ocorl.UserError, match="no leg 4"):
         plan.controller(4)
-    with pytest.raises(ocorl.MistakeError, match="'budget' is -1"):
+    with pytest.raises(ocorl.UserError, match="'budget' is -1"):
         plan.controller(mpc=True, budget=-1)
-    with pytest.raises(ocorl.MistakeError, match="not a plan"):
+    with pytest.raises(ocorl.UserError, match="not a plan"):
         ocorl.Plan.parse("{}")
     assert plan.controller(mpc=True, budget=5.0)(0.0, plan.x0).shape == (1,)
 
@@ -104,7 +104,7 @@ def test_the_planner_works_on_a_model() -> None:
         ({"task": "cart-pole"}, "the model has 2 states"),
         ({"task": "pendulum", "explore": "blind"}, "no exploration 'blind'"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             ocorl.plan(model, **options)  # type: ignore[arg-type]
 
 
@@ -137,7 +137,7 @@ def test_a_controller_with_a_solver_stays_in_its_process(study: ocorl.Study) -> 
         try:
             controller(0.0, [0.0, 0.0])
             answers.put("worked")
-        except ocorl.MistakeError as error:
+        except ocorl.UserError as error:
             answers.put(error.message)
 
     context = multiprocessing.get_context("fork")
@@ -181,14 +181,14 @@ def test_a_horizon_that_grows_leads_to_a_better_plan() -> None:
 @pytest.mark.parametrize("stages", [0, 101])
 def test_stages_are_looked_at(stages: int) -> None:
     for plan in (ocorl.plan, ocorl.optimal):
-        with pytest.raises(ocorl.MistakeError, match="'stages' must be between 1 and 100"):
+        with pytest.raises(ocorl.UserError, match="'stages' must be between 1 and 100"):
             plan("pendulum", stages=stages)
 
 
 def test_what_is_not_used_is_not_taken() -> None:
     for name, value in {"cost": "theta^2", "limits": [(-0.1, 0.1)], "task": "pendulum", "explore": "optimistic"}.items():
-        with pytest.raises(ocorl.MistakeError, match=f"'{name}' does not go with a system"):
+        with pytest.raises(ocorl.UserError, match=f"'{name}' does not go with a system"):
             ocorl.plan("pendulum", **{name: value})
     model = ocorl.GpDynamics().fit(np.eye(4, 2), np.eye(4, 2), U=np.ones((4, 1)))
-    with pytest.raises(ocorl.MistakeError, match="'limits' does not go with task="):
+    with pytest.raises(ocorl.UserError, match="'limits' does not go with task="):
         ocorl.plan(model, task="pendulum", limits=(-0.1, 0.1))

@@ -96,7 +96,7 @@ def test_what_a_plant_returns_is_looked_at(
     with pytest.raises(ocorl.PlantError, match=message) as caught:
         ocorl.run("pendulum", plant=Rig(answer), episodes=2, quiet=True, out=tmp_path / "lab", set=QUICK)
     if expected is None:
-        assert isinstance(caught.value.__cause__, ocorl.MistakeError)
+        assert isinstance(caught.value.__cause__, ocorl.UserError)
     else:
         assert expected in dict(caught.value.details)["expected"]
     # The study is usable, the episode still pending.
@@ -133,15 +133,15 @@ def test_several_initial_states_are_several_runs() -> None:
 
 
 def test_what_is_no_plant_is_refused() -> None:
-    with pytest.raises(ocorl.MistakeError, match="'plant' cannot be a str"):
+    with pytest.raises(ocorl.UserError, match="'plant' cannot be a str"):
         ocorl.run("pendulum", plant="rig", quiet=True)  # type: ignore[arg-type]
-    with pytest.raises(ocorl.MistakeError, match="decides measurement times"):
+    with pytest.raises(ocorl.UserError, match="decides measurement times"):
         ocorl.run("pendulum", plant=Rig(), strategy="oracle", episodes=2, quiet=True, set=QUICK)
     hardware = ocorl.System(
         states=["x"], inputs={"u": (-1, 1)}, x0=[1], horizon=1, cost=ocorl.quadratic(Q=[1], R=[1])
     )
     assert not hardware.has_equations
-    with pytest.raises(ocorl.MistakeError, match="the equations of .* are not known"):
+    with pytest.raises(ocorl.UserError, match="the equations of .* are not known"):
         ocorl.run(hardware, quiet=True)
 
 

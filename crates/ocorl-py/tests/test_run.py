@@ -46,7 +46,7 @@ def test_a_kept_run_goes_on_where_it_was(tmp_path: Path) -> None:
     ocorl.run("pendulum", episodes=2, quiet=True, out=tmp_path / "parts", set=QUICK)
     parts = ocorl.run("pendulum", episodes=3, quiet=True, out=tmp_path / "parts", set=QUICK)
     np.testing.assert_array_equal(whole.costs, parts.costs)
-    with pytest.raises(ocorl.MistakeError, match="another seed"):
+    with pytest.raises(ocorl.UserError, match="another seed"):
         ocorl.run("pendulum", episodes=3, quiet=True, out=tmp_path / "parts", set=QUICK, seed=1)
 
 
@@ -79,7 +79,7 @@ def test_tables_are_frames_or_dictionaries() -> None:
         frame = result.to_pandas(table)
         assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == list(plain)
     assert list(plain)[:4] == ["episode", "start", "t", "theta"]
-    with pytest.raises(ocorl.MistakeError, match="no table 'cost'"):
+    with pytest.raises(ocorl.UserError, match="no table 'cost'"):
         result.to_dict("cost")
 
 
@@ -90,7 +90,7 @@ def test_pictures_are_svg() -> None:
         assert figure._repr_svg_().startswith("<svg") and "," in figure.csv
     html = result._repr_html_()
     assert "<table>" in html and "<svg" in html
-    with pytest.raises(ocorl.MistakeError, match="there is no episode 9"):
+    with pytest.raises(ocorl.UserError, match="there is no episode 9"):
         result.plot("states", episode=9)
 
 
@@ -103,7 +103,7 @@ def test_settings_are_looked_at() -> None:
         ({"settings": "missing.toml"}, "cannot read"),
         ({"set": {"episodes": object()}}, "cannot be a object"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             ocorl.run("pendulum", quiet=True, **options)  # type: ignore[arg-type]
     text = ocorl.System("pendulum").settings(episodes=7)
     assert "episodes = 7" in text and "# set" in text
@@ -137,7 +137,7 @@ def test_a_callback_that_raises_ends_the_run(tmp_path: Path) -> None:
 
 def test_names_whose_columns_would_be_equal_are_refused() -> None:
     description: dict[str, object] = {"x0": [1, 0], "horizon": 2, "cost": ocorl.quadratic(Q=1, R=1)}
-    with pytest.raises(ocorl.MistakeError, match="called 'start': the control 'start'"):
+    with pytest.raises(ocorl.UserError, match="called 'start': the control 'start'"):
         ocorl.System(lambda x, u: [x[1], u[0]], states=["x", "v"], inputs={"start": (-1, 1)}, **description)
-    with pytest.raises(ocorl.MistakeError, match="called 'x_dot': the derivative of 'x'"):
+    with pytest.raises(ocorl.UserError, match="called 'x_dot': the derivative of 'x'"):
         ocorl.System(lambda x, u: [x[1], u[0]], states=["x", "x_dot"], inputs={"u": (-1, 1)}, **description)

@@ -113,7 +113,7 @@ def test_a_policy_is_a_pure_function_that_any_solver_may_call() -> None:
         cost += h * float(system.cost([k * h], state[None], policy(k * h, state)[None])[0])
         state = state + h / 6 * (slopes[0] + 2 * slopes[1] + 2 * slopes[2] + slopes[3])
     assert cost == pytest.approx(plan.planned_cost, rel=5e-3)
-    with pytest.raises(ocorl.MistakeError, match="feedback gains only"):
+    with pytest.raises(ocorl.UserError, match="feedback gains only"):
         plan.controller(mpc=True)
 
 

@@ -47,12 +47,12 @@ def test_telling_is_looked_at_and_nothing_is_half_kept(study: ocorl.Study) -> No
         ({"start": 3}, "initial state 3"),
         ({"cost": np.nan}, "the cost is NaN"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             study.tell(plan, **{**good, **change})
         assert study.head == head
-    with pytest.raises(ocorl.MistakeError, match="there is no episode 7"):
+    with pytest.raises(ocorl.UserError, match="there is no episode 7"):
         study.tell(7, **good)
-    with pytest.raises(ocorl.MistakeError, match="contradict"):
+    with pytest.raises(ocorl.UserError, match="contradict"):
         study.tell(plan, **good, more=True, correct=True)
 
 
@@ -65,7 +65,7 @@ def test_halves_corrections_failures_and_notes(study: ocorl.Study) -> None:
     assert study.tell(plan, **rest)["closed"]["status"] == "complete"
     assert study.tell(plan, **all_of)["known"] == 5
     moved = {**all_of, "x_dot": all_of["x_dot"] + 0.1}
-    with pytest.raises(ocorl.MistakeError, match="other values"):
+    with pytest.raises(ocorl.UserError, match="other values"):
         study.tell(plan, **moved)
     assert study.tell(plan, **moved, correct=True)["stored"] == 5
     study.note("the belt slipped")
@@ -86,7 +86,7 @@ def test_files_are_told_too(study: ocorl.Study, tmp_path: Path) -> None:
     file.write_text(head + "".join(",".join(map(repr, map(float, row))) + "\n" for row in rows))
     assert study.import_(file) == 5
     assert study.tell_file(file)["stored"] == 5
-    with pytest.raises(ocorl.MistakeError, match="cannot read"):
+    with pytest.raises(ocorl.UserError, match="cannot read"):
         study.tell_file(tmp_path / "missing.csv")
 
 
@@ -102,7 +102,7 @@ def test_the_program_and_python_share_a_study(program: str, tmp_path: Path) -> N
 
 
 def test_errors_have_their_classes(tmp_path: Path) -> None:
-    with pytest.raises(ocorl.MistakeError, match="there is no study"):
+    with pytest.raises(ocorl.UserError, match="there is no study"):
         ocorl.Study.open(tmp_path / "nothing")
     folder = tmp_path / "lab"
     with ocorl.Study.create(folder, "pendulum"):
@@ -110,9 +110,9 @@ def test_errors_have_their_classes(tmp_path: Path) -> None:
             ocorl.Study.open(folder)
         with ocorl.Study.open(folder, read_only=True) as other:
             assert other.head[0] == 1
-    with pytest.raises(ocorl.MistakeError, match="already"):
+    with pytest.raises(ocorl.UserError, match="already"):
         ocorl.Study.create(folder, "pendulum")
-    with pytest.raises(ocorl.MistakeError, match="created or opened"):
+    with pytest.raises(ocorl.UserError, match="created or opened"):
         ocorl.Study(folder)
     study = ocorl.Study.open(folder)
     study.close()
@@ -202,7 +202,7 @@ def test_a_study_that_is_looked_at_is_not_changed(told: Path) -> None:
 
 def test_a_closed_study_shows_itself_and_hints_are_pythons(study: ocorl.Study) -> None:
     study.ask()
-    with pytest.raises(ocorl.MistakeError) as caught:
+    with pytest.raises(ocorl.UserError) as caught:
         study.tell(3, t=[1.0], x=[[0.0, 0.0]], u=[[0.0]])
     assert "ocorl study" not in str(caught.value)
     study.close()
@@ -235,7 +235,7 @@ def test_a_plan_of_another_study_is_refused(study: ocorl.Study, tmp_path: Path) 
         told = {"t": t, "x": np.zeros((len(t), 2)), "u": np.zeros((len(t), 1)), "x_dot": np.zeros((len(t), 2))}
         before = study.head
         for plan in (theirs, ocorl.plan("pendulum", intervals=20)):
-            with pytest.raises(ocorl.MistakeError, match="not one of this study"):
+            with pytest.raises(ocorl.UserError, match="not one of this study"):
                 study.tell(plan, **told)
         assert study.head == before
         study.tell(ours, **told)
@@ -256,7 +256,7 @@ def test_a_study_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.Mon
 def test_without_a_system_a_study_is_opened_as_it_is(tmp_path: Path) -> None:
     ocorl.Study.create(tmp_path / "lab", "pendulum", episodes=2, set=QUICK).close()
     for given in ({"seed": 3}, {"strategy": "equidistant"}, {"settings": "reference"}, {"budget": 5.0}):
-        with pytest.raises(ocorl.MistakeError, match="opened unchanged"):
+        with pytest.raises(ocorl.UserError, match="opened unchanged"):
             ocorl.Study.open_or_create(tmp_path / "lab", **given)
     with ocorl.Study.open_or_create(tmp_path / "lab", episodes=3) as study:
         assert not study.done
@@ -268,7 +268,7 @@ def test_forgotten_derivatives_are_spoken_of(study: ocorl.Study, caplog: pytest.
     t = plan.measure_at
     study.tell(plan, t=t, x=np.zeros((len(t), 2)), u=np.zeros((len(t), 1)))
     assert "states alone" in caplog.text
-    with pytest.raises(ocorl.MistakeError, match="contradict"):
+    with pytest.raises(ocorl.UserError, match="contradict"):
         study.tell_file("nowhere.csv", more=True, correct=True)
-    with pytest.raises(ocorl.MistakeError, match="from 0 on"):
+    with pytest.raises(ocorl.UserError, match="from 0 on"):
         plan.controller(-1)

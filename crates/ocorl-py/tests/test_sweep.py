@@ -223,14 +223,14 @@ def test_a_result_of_a_failed_cell_is_what_the_program_writes() -> None:
     ],
 )
 def test_grids_that_are_none_are_said(grid: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(ocorl.MistakeError, match=words):
+    with pytest.raises(ocorl.UserError, match=words):
         sweep(grid, out=tmp_path, quiet=True)
 
 
 def test_back_ends_that_are_none_are_said(tmp_path: Path) -> None:
-    with pytest.raises(ocorl.MistakeError, match="threads, ray"):
+    with pytest.raises(ocorl.UserError, match="threads, ray"):
         sweep(GRID, "mpi", out=tmp_path, quiet=True)
-    with pytest.raises(ocorl.MistakeError, match="address"):
+    with pytest.raises(ocorl.UserError, match="address"):
         sweep(GRID, "threads", address="auto", out=tmp_path, quiet=True)
 
 
@@ -258,7 +258,7 @@ def test_from_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (ocorl.MistakeError("no such grid"), 2),
+        (ocorl.UserError("no such grid"), 2),
         (ocorl.DamagedError("bytes"), 3),
         (ocorl.BusyError("process 7"), 4),
         (ocorl.DiskError("full"), 5),

@@ -155,7 +155,7 @@ def test_a_function_that_is_not_finite_later_ends_the_run_there() -> None:
     ],
 )
 def test_descriptions_are_looked_at(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ocorl.MistakeError, match=message):
+    with pytest.raises(ocorl.UserError, match=message):
         own(**change)
 
 
@@ -209,7 +209,7 @@ def test_arrays_of_all_kinds_are_understood(x: object) -> None:
     ],
 )
 def test_what_is_no_array_is_refused_with_both_shapes(x: object, message: str) -> None:
-    with pytest.raises(ocorl.MistakeError, match=message):
+    with pytest.raises(ocorl.UserError, match=message):
         ocorl.System("pendulum").derivative(x, [[0.0]])  # type: ignore[arg-type]
 
 
@@ -226,14 +226,14 @@ def test_keywords_of_the_wrong_kind_are_named() -> None:
         ({"x0": {"theta": 1.0}}, "'x0' has no 'omega'"),
         ({"x0": {"phi": 1.0}}, "names 'phi'"),
     ]:
-        with pytest.raises(ocorl.MistakeError, match=message):
+        with pytest.raises(ocorl.UserError, match=message):
             own(**more)
     np.testing.assert_array_equal(own(x0={"omega": 1.0, "theta": 2.0}).x0, [2.0, 1.0])
-    with pytest.raises(ocorl.MistakeError, match="from 0 on"):
+    with pytest.raises(ocorl.UserError, match="from 0 on"):
         ocorl.run("pendulum", seed=-1)
-    with pytest.raises(ocorl.MistakeError, match="from 0 on"):
+    with pytest.raises(ocorl.UserError, match="from 0 on"):
         ocorl.run("pendulum", seed=2**64)
-    with pytest.raises(ocorl.MistakeError) as caught:
+    with pytest.raises(ocorl.UserError) as caught:
         ocorl.run("pendulm")
     assert "ocorl.systems()" in (caught.value.hint or "")
 
@@ -250,7 +250,7 @@ def test_a_controller_that_jumps_is_warned_of() -> None:
 
 
 def test_mistakes_name_what_they_are_of() -> None:
-    with pytest.raises(ocorl.MistakeError, match="'Q of theta' is NaN"):
+    with pytest.raises(ocorl.UserError, match="'Q of theta' is NaN"):
         own(cost=ocorl.quadratic(Q=[np.nan, 1.0], R=1.0))
-    with pytest.raises(ocorl.MistakeError, match="'name' must be a text"):
+    with pytest.raises(ocorl.UserError, match="'name' must be a text"):
         own(name=5)

@@ -61,7 +61,7 @@ def test_a_study_hands_its_measurements_to_one_of_another_goal(told: Path, tmp_p
         with old.transfer(tmp_path / "new", ocorl.System.parse(text), set=QUICK, episodes=2) as new:
             plan = new.ask()
             assert plan is not None and plan.planned_cost is not None, "planned at once"
-        with pytest.raises(ocorl.MistakeError, match="different states"):
+        with pytest.raises(ocorl.UserError, match="different states"):
             old.transfer(tmp_path / "other", own())
         assert old.model().n_points_ == 20
 
@@ -98,13 +98,13 @@ def test_progress_goes_where_it_is_asked_to(capsys: pytest.CaptureFixture[str], 
         ocorl.run("pendulum", episodes=2, progress="log", set=QUICK)
     assert [r.message for r in caplog.records if r.levelno == logging.INFO][0].startswith("episode 0: cost ")
     assert capsys.readouterr().out == ""
-    with pytest.raises(ocorl.MistakeError, match="no progress 'bars'"):
+    with pytest.raises(ocorl.UserError, match="no progress 'bars'"):
         ocorl.run("pendulum", progress="bars")  # type: ignore[arg-type]
 
 
 def test_a_notebook_shows_a_run_while_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython.display", None)
-    with pytest.raises(ocorl.MistakeError, match="needs a notebook"):
+    with pytest.raises(ocorl.UserError, match="needs a notebook"):
         ocorl.run("pendulum", episodes=2, progress="live", set=QUICK)
     shown: list[str] = []
 
@@ -176,7 +176,7 @@ def test_a_model_speaks_in_the_units_of_its_data() -> None:
     assert np.array_equal(first.hyperparameters_["lengthscale"] * first.scales_["input_std"], first.lengthscale_)
     with pytest.raises(ocorl.NotFittedError):
         ocorl.GpDynamics().predict([[0.0]])
-    with pytest.raises(ocorl.MistakeError, match=r"measurement 13 refused: derivative\[0\] is .* every number") as caught:
+    with pytest.raises(ocorl.UserError, match=r"measurement 13 refused: derivative\[0\] is .* every number") as caught:
         bad = np.sin(x)
         bad[13] = np.inf
         ocorl.GpDynamics().fit(x, bad, U=u)
@@ -209,7 +209,7 @@ def test_costs_have_full_matrices_and_moving_targets() -> None:
     t, x, u = 0.7, np.array([0.3, -0.2]), np.array([0.4])
     off = x - [np.sin(t), 0.0]
     assert system.cost([t], x[None], u[None])[0] == pytest.approx(off @ q @ off + 0.1 * (u[0] - 0.5) ** 2, rel=1e-12)
-    with pytest.raises(ocorl.MistakeError, match="symmetric"):
+    with pytest.raises(ocorl.UserError, match="symmetric"):
         own(cost=ocorl.quadratic(Q=[[1, 2], [0, 1]], R=1))
 
 
@@ -223,11 +223,11 @@ def test_misunderstandings_are_explained() -> None:
     ]
     for more, expected in cases:
         f = more.pop("f", pendulum)
-        with pytest.raises(ocorl.MistakeError, match=expected):
+        with pytest.raises(ocorl.UserError, match=expected):
             own(f, **more)
     with pytest.raises(TypeError, match="anlges"):
         own(anlges=["theta"])
-    with pytest.raises(ocorl.MistakeError, match="the class"):
+    with pytest.raises(ocorl.UserError, match="the class"):
         ocorl.run(own(), plant=type("Rig", (), {"run": lambda self, c, m: None}))
 
 
@@ -257,7 +257,7 @@ def test_measurement_strategies_and_trackers_of_ones_own() -> None:
     assert (np.abs(result.episodes[-1].u) <= system.upper).all()
     with pytest.raises(ocorl.PlantError, match="the strategy returned"):
         ocorl.run(system, plant=plant, strategy=lambda *a: [5, 5], episodes=2, quiet=True, set=QUICK)
-    with pytest.raises(ocorl.MistakeError, match="needs a plant"):
+    with pytest.raises(ocorl.UserError, match="needs a plant"):
         ocorl.run(system, strategy=most_uncertain)
 
 
@@ -272,7 +272,7 @@ def test_functions_are_swept_over(backend: str) -> None:
     calls = ocorl.sweep(power, {"base": [2.0, 3.0], "exponent": [2, -1]}, backend, jobs=2, quiet=True)
     assert [call.value for call in calls] == [4.0, None, 9.0, None]
     assert isinstance(calls[1].error, ValueError) and calls[1].arguments == {"base": 2.0, "exponent": -1}
-    with pytest.raises(ocorl.MistakeError, match="must have a list"):
+    with pytest.raises(ocorl.UserError, match="must have a list"):
         ocorl.sweep(power, {"base": 2.0})
 
 

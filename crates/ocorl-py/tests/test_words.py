@@ -57,7 +57,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
 
 @pytest.mark.parametrize(("act", "words"), CASES)
 def test_the_argument_is_named(act: Callable[[], object], words: str) -> None:
-    with pytest.raises(ocorl.MistakeError, match=words):
+    with pytest.raises(ocorl.UserError, match=words):
         act()
 
 

@@ -92,7 +92,7 @@ def looped(x: Any, u: Any) -> Any:
 )
 def test_what_cannot_be_written_is_said(more: dict[str, Any], words: str) -> None:
     f = more.get("f", pendulum)
-    with pytest.raises(ocorl.MistakeError, match=words):
+    with pytest.raises(ocorl.UserError, match=words):
         own(f, **{key: value for key, value in more.items() if key != "f"})
 
 
@@ -115,5 +115,5 @@ def test_functions_of_jax_are_equations(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_without_jax_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(ocorl.MistakeError, match="needs JAX"):
+    with pytest.raises(ocorl.UserError, match="needs JAX"):
         ocorl.jax(pendulum)

@@ -29,11 +29,11 @@ from ._errors import (
     DamagedError,
     DiskError,
     InternalError,
-    MistakeError,
     NotFittedError,
     OcorlError,
     PlantError,
     StudyError,
+    UserError,
     WorkersError,
 )
 from ._ocorl import __version__
@@ -107,7 +107,6 @@ __all__ = [
     "GpDynamics",
     "InternalError",
     "Leg",
-    "MistakeError",
     "ModelSettings",
     "NotFittedError",
     "OcorlError",
@@ -130,6 +129,7 @@ __all__ = [
     "System",
     "TrackSettings",
     "Until",
+    "UserError",
     "WorkersError",
     "__version__",
     "choose_times",

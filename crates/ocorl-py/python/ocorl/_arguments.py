@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import MistakeError
+from ._errors import UserError
 
 #: Hint for equations that depend on time.
 TIMELESS = "time can be a state with derivative 1"
@@ -24,7 +24,7 @@ def path(value: Any, what: str) -> str:
     try:
         return os.fsdecode(value)
     except TypeError:
-        raise MistakeError(f"'{what}' must be a path, not {_kind(value)}") from None
+        raise UserError(f"'{what}' must be a path, not {_kind(value)}") from None
 
 
 @overload
@@ -37,7 +37,7 @@ def whole(value: Any, what: str) -> int | None:
         return None
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
-    raise MistakeError(f"'{what}' must be a whole number, not {value!r}")
+    raise UserError(f"'{what}' must be a whole number, not {value!r}")
 
 
 def real(value: Any, what: str) -> float | None:
@@ -46,7 +46,7 @@ def real(value: Any, what: str) -> float | None:
         return None
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
-    raise MistakeError(f"'{what}' must be a number, not {value!r}")
+    raise UserError(f"'{what}' must be a number, not {value!r}")
 
 
 def array(value: Any, what: str, shape: tuple[int, ...] | None = None) -> npt.NDArray[np.float64]:
@@ -54,22 +54,22 @@ def array(value: Any, what: str, shape: tuple[int, ...] | None = None) -> npt.ND
     try:
         found = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise MistakeError(f"'{what}' must be numbers", [("cause", str(error))]) from None
+        raise UserError(f"'{what}' must be numbers", [("cause", str(error))]) from None
     try:
         return found if shape is None else np.array(np.broadcast_to(found, shape))
     except ValueError:
-        raise MistakeError(f"'{what}' has the shape {found.shape}, expected {shape}") from None
+        raise UserError(f"'{what}' has the shape {found.shape}, expected {shape}") from None
 
 
 def accepts(f: Any, what: str, names: tuple[str, ...]) -> None:
     """Check that a function accepts these arguments, as far as its signature tells."""
     if isinstance(f, type) or not callable(f):
-        raise MistakeError(f"'{what}' must be a function {what}({', '.join(names)}), not {_kind(f)}")
+        raise UserError(f"'{what}' must be a function {what}({', '.join(names)}), not {_kind(f)}")
     try:
         signature = inspect.signature(f)
     except (TypeError, ValueError):
         return
-    wrong = MistakeError(f"'{what}' must be a function {what}({', '.join(names)}), not {what}{signature}")
+    wrong = UserError(f"'{what}' must be a function {what}({', '.join(names)}), not {what}{signature}")
     timeless = "t" not in names and "t" in signature.parameters
     wrong.hint = TIMELESS if timeless else None
     try:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arguments import accepts
-from ._errors import MistakeError
+from ._errors import UserError
 from ._symbolic import is_expression, text
 from ._toml import number, numbers, quoted
 from ._trace import formulas
@@ -68,20 +68,20 @@ def named(what: str, weights: Weights, names: Sequence[str]) -> dict[str, float]
     if isinstance(weights, Mapping):
         unknown = [name for name in weights if name not in names]
         if unknown:
-            raise MistakeError(
+            raise UserError(
                 f"'{what}' names '{unknown[0]}', which is not there", hint=f"there are: {', '.join(names)}"
             )
         return {name: float(number(value, f"{what} of {name}")) for name, value in weights.items()}
     try:
         values = np.asarray(weights, dtype=float)
     except (TypeError, ValueError) as error:
-        raise MistakeError(f"'{what}' must be numbers", [("cause", str(error))]) from None
+        raise UserError(f"'{what}' must be numbers", [("cause", str(error))]) from None
     if values.ndim == 2 and values.shape == (len(names), len(names)):
         values = np.diag(values)
     if values.ndim == 0:
         values = np.full(len(names), float(values))
     if values.shape != (len(names),):
-        raise MistakeError(
+        raise UserError(
             f"'{what}' has the shape {values.shape}, expected ({len(names)},)", hint=f"one for each of: {', '.join(names)}"
         )
     return {name: float(value) for name, value in zip(names, values)}
@@ -100,9 +100,9 @@ def _form(what: str, weights: Weights, names: Sequence[str], target: Mapping[str
     else:
         matrix = np.asarray(weights, dtype=float)
     if matrix.shape != (len(names), len(names)):
-        raise MistakeError(f"'{what}' has the shape {matrix.shape}, expected {(len(names), len(names))}")
+        raise UserError(f"'{what}' has the shape {matrix.shape}, expected {(len(names), len(names))}")
     if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0) or np.linalg.eigvalsh(matrix)[0] < -1e-9 * abs(matrix).max():
-        raise MistakeError(f"'{what}' must be a symmetric matrix without negative eigenvalues", [("found", str(matrix.tolist()))])
+        raise UserError(f"'{what}' must be a symmetric matrix without negative eigenvalues", [("found", str(matrix.tolist()))])
     off = [f"({name} - ({target[name]}))" if name in target else name for name in names]
     terms = [
         f"{number(matrix[i, i])}*{off[i]}^2" if i == j else f"{number(2.0 * matrix[i, j])}*{off[i]}*{off[j]}"
@@ -121,7 +121,7 @@ def _written(cost: Quadratic, states: Sequence[str], inputs: Sequence[str]) -> l
         target = cost.target
         unknown = [name for name in target if name not in both]
         if unknown:
-            raise MistakeError(f"'target' names '{unknown[0]}', which is not there", hint=f"there are: {', '.join(both)}")
+            raise UserError(f"'target' names '{unknown[0]}', which is not there", hint=f"there are: {', '.join(both)}")
     elif cost.target is not None:
         target = named("target", cost.target, both if np.size(cost.target) == len(both) else states)
     lines = [f"running = {quoted(_form('Q', cost.state, states, target) + ' + ' + _form('R', cost.input, inputs, target))}"]
@@ -141,7 +141,7 @@ def _formula(key: str, value: Any, states: Sequence[str], inputs: Sequence[str])
         accepts(value, key, ("t", "x", "u"))
         found, _ = formulas(value, f"{key}(t, x, u)", ["t", states, inputs])
     if len(found) != 1:
-        raise MistakeError(f"the function of '{key}' returned {len(found)} numbers, expected one")
+        raise UserError(f"the function of '{key}' returned {len(found)} numbers, expected one")
     return found[0]
 
 
@@ -151,13 +151,13 @@ def cost_section(cost: Cost, states: Sequence[str], inputs: Sequence[str]) -> li
         known = ("running", "terminal")
         strange = [str(key) for key in cost if key not in known]
         if strange:
-            raise MistakeError(f"a cost has no '{strange[0]}'", hint="as in: cost={'running': 'x^2 + u^2', 'terminal': '10*x^2'}")
+            raise UserError(f"a cost has no '{strange[0]}'", hint="as in: cost={'running': 'x^2 + u^2', 'terminal': '10*x^2'}")
         return [f"{key} = {quoted(_formula(key, value, states, inputs))}" for key, value in cost.items()]
     if not isinstance(cost, (Quadratic, type, int, float)) and (is_expression(cost) or callable(cost)):
         return [f"running = {quoted(_formula('cost', cost, states, inputs))}"]
     if not isinstance(cost, Quadratic):
         hint = 'as in: cost=ocorl.quadratic(Q=[1, 1], R=[1]), an expression: cost="x^2 + u^2", or a function c(t, x, u)'
-        raise MistakeError(f"'cost' cannot be a {type(cost).__name__}", hint=hint)
+        raise UserError(f"'cost' cannot be a {type(cost).__name__}", hint=hint)
     moving = isinstance(cost.target, Mapping) and any(isinstance(value, str) for value in cost.target.values())
     if moving or any(_full(weights) for weights in (cost.state, cost.input, cost.terminal)):
         return _written(cost, states, inputs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arguments import accepts
 from ._cost import Cost, cost_section, named
-from ._errors import MistakeError
+from ._errors import UserError
 from ._symbolic import text
 from ._toml import number, numbers, quoted, table, toml
 from ._trace import formulas
@@ -22,7 +22,7 @@ def _right_sides(
     accepts(f, section, ("x", "u"))
     found, shared = formulas(f, f"{section}(x, u)", [states, inputs], taken)
     if len(found) != len(states):
-        raise MistakeError(f"the function of '{section}' returned {len(found)} numbers, expected {len(states)}: the derivatives of {', '.join(states)}")
+        raise UserError(f"the function of '{section}' returned {len(found)} numbers, expected {len(states)}: the derivatives of {', '.join(states)}")
     defined.update(shared)
     taken.extend(shared)
     return dict(zip(states, found))
@@ -33,7 +33,7 @@ def _constraints(constraints: Mapping[str, Any], states: Sequence[str], inputs: 
     lines = []
     for key, given in constraints.items():
         if key not in ("path", "end"):
-            raise MistakeError(f"'constraints' has no part '{key}'", hint="there are: path (at every time), end (at the horizon)")
+            raise UserError(f"'constraints' has no part '{key}'", hint="there are: path (at every time), end (at the horizon)")
         each: list[str] = []
         for part in given if isinstance(given, (list, tuple)) else [given]:
             if isinstance(part, str):
@@ -45,7 +45,7 @@ def _constraints(constraints: Mapping[str, Any], states: Sequence[str], inputs: 
                 found, _ = formulas(part, f"{key}({', '.join(names)})", [arguments[name] for name in names])
                 each += [f"{value} <= 0" for value in found]
             else:
-                raise MistakeError(f"a constraint cannot be a {type(part).__name__}", hint='a comparison: "x^2 + y^2 >= 1", or a function that is at most zero')
+                raise UserError(f"a constraint cannot be a {type(part).__name__}", hint='a comparison: "x^2 + y^2 >= 1", or a function that is at most zero')
         lines.append(f"{key} = [{', '.join(map(quoted, each))}]")
     return lines
 
@@ -76,14 +76,14 @@ def describe(
 ) -> str:
     """Build the text of a system file (see ``docs/own-system.md``)."""
     if not isinstance(states, Iterable) or isinstance(states, str) or not all(isinstance(state, str) for state in states):
-        raise MistakeError("'states' must be a list of names", hint='as in: states=["theta", "omega"]')
+        raise UserError("'states' must be a list of names", hint='as in: states=["theta", "omega"]')
     if not isinstance(inputs, Mapping):
-        raise MistakeError("'inputs' must be names with limits", hint='as in: inputs={"tau": (-5, 5)}')
+        raise UserError("'inputs' must be names with limits", hint='as in: inputs={"tau": (-5, 5)}')
     if not isinstance(name, str):
-        raise MistakeError(f"'name' must be a text, not {name!r}")
+        raise UserError(f"'name' must be a text, not {name!r}")
     states, names = list(states), list(inputs)
     if not isinstance(angles, Iterable) or isinstance(angles, str) or not all(isinstance(angle, str) for angle in angles):
-        raise MistakeError("'angles' must be a list of names of states", hint='as in: angles=["theta"]')
+        raise UserError("'angles' must be a list of names of states", hint='as in: angles=["theta"]')
     for what, given, example in (
         ("limits", limits, '{"theta": (-10, 10)}'),
         ("units", units, '{"theta": "rad"}'),
@@ -99,25 +99,25 @@ def describe(
     ):
         as_function = what in ("equations", "prior") and callable(given) and not isinstance(given, type)
         if given is not None and not isinstance(given, Mapping) and not as_function:
-            raise MistakeError(f"'{what}' must be a dictionary", hint=f"as in: {what}={example}")
+            raise UserError(f"'{what}' must be a dictionary", hint=f"as in: {what}={example}")
     if isinstance(x0, Mapping):
         given_x0 = named("x0", x0, states)
         missing = [state for state in states if state not in given_x0]
         if missing:
-            raise MistakeError(f"'x0' has no '{missing[0]}'")
+            raise UserError(f"'x0' has no '{missing[0]}'")
         x0 = [given_x0[state] for state in states]
 
     def ends(what: str, pair: Any) -> str:
         try:
             low, high = (float(end) for end in pair)
         except (TypeError, ValueError):
-            raise MistakeError(f"the limits of '{what}' must be (low, high), not {pair!r}") from None
+            raise UserError(f"the limits of '{what}' must be (low, high), not {pair!r}") from None
         return f"[{number(low)}, {number(high)}]"
 
     try:
         start = np.asarray(x0, dtype=float).reshape(-1)
     except (TypeError, ValueError) as error:
-        raise MistakeError("'x0' must be numbers", [("cause", str(error))]) from None
+        raise UserError("'x0' must be numbers", [("cause", str(error))]) from None
     lines = ["[system]", f"name = {quoted(name)}", f"states = [{', '.join(map(quoted, states))}]"]
     lines.append(f"inputs = {table({key: ends(key, pair) for key, pair in inputs.items()})}")
     lines += [f"x0 = [{', '.join(number(value, 'x0') for value in start)}]", f"horizon = {number(horizon, 'horizon')}"]

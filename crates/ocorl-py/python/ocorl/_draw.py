@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._errors import MistakeError
+from ._errors import UserError
 from ._figure import Figure, drawn, line, panel
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _axes(ax: Any) -> list[Any]:
 def into(figure: Figure, ax: Any) -> Any:
     """Draw the panels of a figure into axes."""
     if figure.described is None or not figure.described.get("panels"):
-        raise MistakeError(f"the figure '{figure.title}' has no data for matplotlib", hint="figure.save('figure.svg'), or its numbers: figure.csv")
+        raise UserError(f"the figure '{figure.title}' has no data for matplotlib", hint="figure.save('figure.svg'), or its numbers: figure.csv")
     for axes, described in zip(_axes(ax), figure.described["panels"]):
         labelled = False
         for mark in described["marks"]:
@@ -53,11 +53,11 @@ def into(figure: Figure, ax: Any) -> Any:
 def picture(figure: Figure, path: str) -> None:
     """Write a figure as PNG or PDF, by matplotlib."""
     if figure.described is None or not figure.described.get("panels"):
-        raise MistakeError(f"the figure '{figure.title}' has no data for matplotlib", hint="figure.save('figure.svg'), or its numbers: figure.csv")
+        raise UserError(f"the figure '{figure.title}' has no data for matplotlib", hint="figure.save('figure.svg'), or its numbers: figure.csv")
     try:
         shapes: Any = import_module("matplotlib.figure")
     except ImportError:
-        raise MistakeError("PNG and PDF need matplotlib", hint="pip install matplotlib, or save an .svg file") from None
+        raise UserError("PNG and PDF need matplotlib", hint="pip install matplotlib, or save an .svg file") from None
     panels = figure.described["panels"]
     columns = min(len(panels), int(figure.described.get("columns") or 1))
     rows = -(-len(panels) // columns)
@@ -96,10 +96,10 @@ def model(shown: GpDynamics, output: int, coordinate: int, at: Any, ax: Any = No
     x, u, dots, _ = shown._data
     z = np.hstack([x, u])
     if not (0 <= output < shown.n_outputs_ and 0 <= coordinate < z.shape[1]):
-        raise MistakeError(f"there is no slice of output {output} over coordinate {coordinate}", hint=f"{shown.n_outputs_} outputs, {z.shape[1]} coordinates, from 0")
+        raise UserError(f"there is no slice of output {output} over coordinate {coordinate}", hint=f"{shown.n_outputs_} outputs, {z.shape[1]} coordinates, from 0")
     point = z.mean(axis=0) if at is None else np.asarray(at, dtype=float).reshape(-1)
     if point.shape != (z.shape[1],):
-        raise MistakeError(f"'at' has {point.size} numbers, a point (x, u) has {z.shape[1]}")
+        raise UserError(f"'at' has {point.size} numbers, a point (x, u) has {z.shape[1]}")
     low, high = float(z[:, coordinate].min()), float(z[:, coordinate].max())
     values = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 200)
     points = np.tile(point, (len(values), 1))

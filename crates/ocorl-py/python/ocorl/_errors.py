@@ -61,11 +61,11 @@ class InternalError(OcorlError):
     """A bug in ocorl: please report it. The interpreter and all studies on disk are unchanged."""
 
 
-class MistakeError(OcorlError, ValueError):
+class UserError(OcorlError, ValueError):
     """An invalid argument or request: a name, a setting, a shape, a measurement."""
 
 
-class NotFittedError(MistakeError, AttributeError):
+class NotFittedError(UserError, AttributeError):
     """A model was used before it was fitted."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _ocorl
 from ._arguments import path as _path
-from ._errors import MistakeError
+from ._errors import UserError
 
 
 class Figure:
@@ -85,7 +85,7 @@ class Figure:
 
             return picture(self, name)
         if not name.endswith((".svg", ".csv")):
-            raise MistakeError(f"cannot write '{name}'", hint="pictures are .svg, .png or .pdf files, their numbers .csv files")
+            raise UserError(f"cannot write '{name}'", hint="pictures are .svg, .png or .pdf files, their numbers .csv files")
         with open(name, "w", encoding="utf-8") as file:
             file.write(self.csv if name.endswith(".csv") else self.svg)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import MistakeError
+from ._errors import UserError
 
 Array = npt.NDArray[np.float64]
 
@@ -18,7 +18,7 @@ def _library() -> Any:
     try:
         return import_module("jax")
     except ImportError:
-        raise MistakeError("ocorl.jax needs JAX", hint="pip install jax; or System(equations=f) for a function of NumPy") from None
+        raise UserError("ocorl.jax needs JAX", hint="pip install jax; or System(equations=f) for a function of NumPy") from None
 
 
 class JaxFunction:
@@ -72,7 +72,7 @@ def jax(f: Callable[[Any, Any], Any]) -> JaxFunction:
 
     Raises
     ------
-    MistakeError
+    UserError
         JAX is not installed.
     """
     return JaxFunction(f)

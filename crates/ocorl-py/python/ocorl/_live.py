@@ -7,7 +7,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from ._errors import MistakeError
+from ._errors import UserError
 from ._figure import drawn, line, panel
 from ._html import table
 
@@ -27,7 +27,7 @@ class LiveView:
         try:
             self._display: Any = import_module("IPython.display")
         except ImportError:
-            raise MistakeError("progress='live' needs a notebook", hint="progress='table', 'log' or 'bar'") from None
+            raise UserError("progress='live' needs a notebook", hint="progress='table', 'log' or 'bar'") from None
         self._stage = "begins"
         self._records: list[Mapping[str, Any]] = []
         self._optimum: float | None = None

@@ -11,7 +11,7 @@ from importlib import import_module
 from multiprocessing import get_context
 from typing import Any
 
-from ._errors import MistakeError, WorkersError
+from ._errors import UserError, WorkersError
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ def combinations(grid: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]]
         return [dict(each) for each in grid]
     for name, values in grid.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise MistakeError(f"'{name}' must have a list of values, not {values!r}", hint=f"as in: {{'{name}': [...]}}")
+            raise UserError(f"'{name}' must have a list of values, not {values!r}", hint=f"as in: {{'{name}': [...]}}")
     return [dict(zip(grid, each)) for each in itertools.product(*grid.values())]
 
 
 def calls(function: Callable[..., Any], grid: Any, backend: str, jobs: int | None, say: Callable[[str], None]) -> list[Call]:
     """Call the function for each combination; exceptions are kept, and the order is that of the combinations."""
     if not isinstance(grid, (Mapping, Sequence)) or isinstance(grid, str):
-        raise MistakeError("the grid of a function is a dictionary of lists", hint="ocorl.sweep(f, {'seed': range(3)})")
+        raise UserError("the grid of a function is a dictionary of lists", hint="ocorl.sweep(f, {'seed': range(3)})")
     each = combinations(grid)
     found: list[Call | None] = [None] * len(each)
     ended = 0
@@ -69,7 +69,7 @@ def calls(function: Callable[..., Any], grid: Any, backend: str, jobs: int | Non
                 error = future.exception()
                 keep(futures[future], None if error is not None else future.result(), error)
     else:
-        raise MistakeError(f"no back end '{backend}'; there are: threads, processes, ray")
+        raise UserError(f"no back end '{backend}'; there are: threads, processes, ray")
     return [call for call in found if call is not None]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _ocorl
-from ._errors import MistakeError, NotFittedError
+from ._errors import NotFittedError, UserError
 from ._arguments import array as checked
 from ._arguments import whole
 from ._cost import Cost
@@ -39,11 +39,11 @@ def _matrix(value: Any, what: str) -> Array:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise MistakeError(f"'{what}' must be an array of numbers", [("cause", str(error))]) from None
+        raise UserError(f"'{what}' must be an array of numbers", [("cause", str(error))]) from None
     if array.ndim == 1:
         array = array.reshape(-1, 1)
     if array.ndim != 2:
-        raise MistakeError(f"'{what}' has the shape {array.shape}, expected (n, columns)")
+        raise UserError(f"'{what}' has the shape {array.shape}, expected (n, columns)")
     return np.ascontiguousarray(array)
 
 
@@ -67,7 +67,7 @@ def _plain(value: Any) -> Any:
     """Convert a NumPy scalar to a Python number."""
     if isinstance(value, np.generic):
         return value.item()
-    raise MistakeError(f"a parameter cannot be a {type(value).__name__}")
+    raise UserError(f"a parameter cannot be a {type(value).__name__}")
 
 
 def _rows(value: Any, what: str) -> Array:
@@ -82,7 +82,7 @@ def _alike(value: Any, shape: tuple[int, ...], what: str) -> Array:
         return np.array(np.broadcast_to(np.asarray(value, dtype=float), shape))
     except (TypeError, ValueError):
         expected = f"a number, {shape[-1]} numbers, or an array of shape {shape}"
-        raise MistakeError(f"'{what}' has the shape {np.shape(value)}", [("expected", expected)]) from None
+        raise UserError(f"'{what}' has the shape {np.shape(value)}", [("expected", expected)]) from None
 
 
 class GpDynamics:
@@ -252,7 +252,7 @@ class GpDynamics:
         """
         for name, value in parameters.items():
             if name not in self._PARAMETERS:
-                raise MistakeError(f"GpDynamics has no parameter '{name}'", hint=f"there are: {', '.join(self._PARAMETERS)}")
+                raise UserError(f"GpDynamics has no parameter '{name}'", hint=f"there are: {', '.join(self._PARAMETERS)}")
             setattr(self, name, value)
         return self
 
@@ -274,7 +274,7 @@ class GpDynamics:
     def _settings(self) -> str:
         for name in re.findall(r"[^\s+*()]+", str(self.kernel)):
             if name not in KERNELS:
-                raise MistakeError(f"no kernel {name!r}", hint=f"there are: {', '.join(KERNELS)}")
+                raise UserError(f"no kernel {name!r}", hint=f"there are: {', '.join(KERNELS)}")
         names = self._PARAMETERS[3:13]
         return json.dumps({"kernel": self.kernel, **{name: getattr(self, name) for name in names}}, default=_plain)
 
@@ -311,22 +311,22 @@ class GpDynamics:
         dots, inputs, times = parts_of(X_dot), parts_of(U), parts_of(t)
         for what, parts in (("X_dot", dots), ("U", inputs), ("t", times)):
             if len(parts) != count:
-                raise MistakeError(f"'X' has {count} trajectories, '{what}' has {len(parts)}")
+                raise UserError(f"'X' has {count} trajectories, '{what}' has {len(parts)}")
         if X_dot is None and t is None:
-            raise MistakeError("without X_dot the times are needed", hint="fit(X, X_dot), or fit(X, t=t)")
+            raise UserError("without X_dot the times are needed", hint="fit(X, X_dot), or fit(X, t=t)")
         xs, us, ds, ns = [], [], [], []
         for i in range(count):
             x = _matrix(runs[i], "X")
             u = np.zeros((len(x), 0)) if inputs[i] is None else _matrix(inputs[i], "U")
             if len(u) != len(x):
-                raise MistakeError(f"'X' has {len(x)} rows, 'U' has {len(u)}")
+                raise UserError(f"'X' has {len(x)} rows, 'U' has {len(u)}")
             if dots[i] is None:
                 noise = _alike(self.state_noise, (x.shape[1],), "state_noise")
                 x, u, d, n = _ocorl.Model.derivatives(np.asarray(times[i], dtype=float), x, u, noise, self.method)
             else:
                 d = _matrix(dots[i], "X_dot")
                 if d.shape != x.shape:
-                    raise MistakeError(f"'X_dot' has the shape {d.shape}, expected {x.shape} as 'X'")
+                    raise UserError(f"'X_dot' has the shape {d.shape}, expected {x.shape} as 'X'")
                 n = _alike(self.noise, d.shape, "noise")
             xs.append(x)
             us.append(u)
@@ -334,7 +334,7 @@ class GpDynamics:
             ns.append(n)
         widths = {(x.shape[1], u.shape[1]) for x, u in zip(xs, us)}
         if len(widths) > 1:
-            raise MistakeError(f"trajectories have different columns: {sorted(widths)}")
+            raise UserError(f"trajectories have different columns: {sorted(widths)}")
         self._learn(*(np.concatenate(parts) for parts in (xs, us, ds, ns)))
         if X_dot is None:
             for _ in range(2):
@@ -369,7 +369,7 @@ class GpDynamics:
         """Fit the model to rows."""
         whole(self.seed, "seed")
         if np.ndim(self.angles) != 1 or not all(isinstance(i, (int, np.integer)) for i in self.angles):
-            raise MistakeError(f"'angles' must be a list of columns of X, not {self.angles!r}")
+            raise UserError(f"'angles' must be a list of columns of X, not {self.angles!r}")
         self._adopt(_ocorl.Model(x, u, dots, noise, list(self.angles), self._settings(), self.seed), x, u, dots, noise)
 
     def _adopt(self, model: _ocorl.Model, x: Array, u: Array, dots: Array, noise: Array) -> None:
@@ -443,7 +443,7 @@ class GpDynamics:
         u = np.zeros((len(x), 0)) if U is None else _matrix(U, "U")
         if (x.shape[1], u.shape[1]) != (self.n_outputs_, self.n_inputs_) or dots.shape != x.shape or len(u) != len(x):
             shapes = f"X {x.shape}, X_dot {dots.shape}, U {u.shape}"
-            raise MistakeError("the measurements do not fit the model", [("found", shapes)], f"{self.n_outputs_} states, {self.n_inputs_} inputs")
+            raise UserError("the measurements do not fit the model", [("found", shapes)], f"{self.n_outputs_} states, {self.n_inputs_} inputs")
         noise = _alike(self.noise, dots.shape, "noise")
         model = self._model.updated(x, u, dots, noise)
         self._adopt(model, *(np.concatenate(pair) for pair in zip(self._data, (x, u, dots, noise))))
@@ -475,7 +475,7 @@ class GpDynamics:
             u = np.asarray(U, dtype=float) if np.ndim(U) == 1 else _rows(U, "U")
             u = u.reshape(-1, max(self.n_inputs_, 1)) if u.ndim == 1 else u
             if len(u) != len(z):
-                raise MistakeError(f"'Z' has {len(z)} rows, 'U' has {len(u)}")
+                raise UserError(f"'Z' has {len(z)} rows, 'U' has {len(u)}")
             z = np.hstack([z, u])
         return np.ascontiguousarray(z)
 
@@ -504,11 +504,11 @@ class GpDynamics:
         """
         model = self.fitted()
         if return_std and return_cov:
-            raise MistakeError("'return_std' and 'return_cov' contradict each other", hint="the variances are on the diagonals")
+            raise UserError("'return_std' and 'return_cov' contradict each other", hint="the variances are on the diagonals")
         z = self._points(Z, U)
         if return_cov:
             if len(z) > MOST_JOINT:
-                raise MistakeError(f"covariances of {len(z)} points would fill the memory; at most {MOST_JOINT} at a time")
+                raise UserError(f"covariances of {len(z)} points would fill the memory; at most {MOST_JOINT} at a time")
             return model.predict(z)[0], model.covariance(z)
         mean, std = model.predict(z, return_std)
         return (mean, std) if return_std else mean
@@ -582,7 +582,7 @@ class GpDynamics:
         truth = _matrix(X_dot, "X_dot")
         mean = self.predict(_matrix(X, "X"), None if U is None else _matrix(U, "U"))
         if truth.shape != mean.shape:
-            raise MistakeError(f"'X_dot' has the shape {truth.shape}, expected {mean.shape}")
+            raise UserError(f"'X_dot' has the shape {truth.shape}, expected {mean.shape}")
         spread = np.sum((truth - truth.mean(axis=0)) ** 2, axis=0)
         left = np.sum((truth - mean) ** 2, axis=0)
         return float(np.mean(1.0 - left / np.where(spread > 0, spread, 1.0)))
@@ -603,9 +603,9 @@ class GpDynamics:
         self.fitted()
         for what, value in (("cost", cost), ("x0", x0), ("horizon", horizon)):
             if value is None:
-                raise MistakeError(f"to plan on a model, '{what}' is needed")
+                raise UserError(f"to plan on a model, '{what}' is needed")
         if not self.n_inputs_:
-            raise MistakeError("the model has no inputs, so nothing can be planned")
+            raise UserError("the model has no inputs, so nothing can be planned")
         ends = _alike((-np.inf, np.inf) if limits is None else limits, (self.n_inputs_, 2), "limits")
         states = [f"x{i}" for i in range(self.n_outputs_)]
         description = {
@@ -630,7 +630,7 @@ class GpDynamics:
 def _restored(form: int, kind: type[GpDynamics], parameters: dict[str, Any], data: Any, state: str | None = None) -> GpDynamics:
     """Restore a pickled model from its data and its trained parameters; without these it is trained again."""
     if form != PICKLE_FORM:
-        raise MistakeError(f"the pickled model has format {form}, this version reads {PICKLE_FORM}")
+        raise UserError(f"the pickled model has format {form}, this version reads {PICKLE_FORM}")
     model = kind(**parameters)
     if data is not None and state is None:
         model._learn(*data)
@@ -680,11 +680,11 @@ def choose_times(
     elif isinstance(model, _ocorl.Model):
         compiled = model
     else:
-        raise MistakeError(f"'model' cannot be a {type(model).__name__}", hint="fit one: ocorl.GpDynamics().fit(X, X_dot, U=U)")
+        raise UserError(f"'model' cannot be a {type(model).__name__}", hint="fit one: ocorl.GpDynamics().fit(X, X_dot, U=U)")
     if noise is None:
-        raise MistakeError("'noise' is needed with a compiled model")
+        raise UserError("'noise' is needed with a compiled model")
     rows, times = checked(z, "z"), checked(t, "t")
     whole(count, "count")
     if not np.isfinite(times).all():
-        raise MistakeError("'t' has entries that are not finite")
+        raise UserError("'t' has entries that are not finite")
     return np.asarray(_ocorl.choose_times(strategy, compiled, times, rows, count, np.asarray(noise, dtype=float)), dtype=np.intp)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _ocorl
-from ._errors import MistakeError, PlantError
+from ._errors import PlantError, UserError
 from ._study import NO_DERIVATIVES
 
 Array = npt.NDArray[np.float64]
@@ -261,7 +261,7 @@ def runner(
 
     def execute(plan: _ocorl.Plan, leg: int) -> Run:
         if plan.rule is not None:
-            raise MistakeError(
+            raise UserError(
                 f"the strategy '{plan.rule}' decides measurement times during the run; an external plant needs them in advance",
                 hint="choose another: strategy='max-determinant'",
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import MistakeError
+from ._errors import UserError
 from ._figure import Figure, drawn, line, panel
 from ._frames import Table, Tabular, columns, joined
 from ._policy import Policy
@@ -216,7 +216,7 @@ class Result(Tabular):
                 model = study.model()
             self._data["model"] = model
         if model is None:
-            raise MistakeError("there is no model to take out", hint="in discrete time and with an ensemble there is none")
+            raise UserError("there is no model to take out", hint="in discrete time and with an ensemble there is none")
         return model
 
     @property
@@ -225,7 +225,7 @@ class Result(Tabular):
         good = [episode for episode in self.episodes if episode.plan is not None and np.isfinite(episode.cost)]
         completed = [episode for episode in good if episode.outcome in ("completed", "not reported")]
         if not good:
-            raise MistakeError("no episode has followed a plan yet", hint="run at least two episodes")
+            raise UserError("no episode has followed a plan yet", hint="run at least two episodes")
         return min(completed or good, key=lambda episode: episode.cost)
 
     @property
@@ -297,7 +297,7 @@ class Result(Tabular):
             "plans": self._plans,
         }
         if table not in makers:
-            raise MistakeError(f"no table '{table}'", hint=f"there are: {', '.join(self.TABLES)}")
+            raise UserError(f"no table '{table}'", hint=f"there are: {', '.join(self.TABLES)}")
         return makers[table]()
 
     def _episodes(self) -> Table:
@@ -383,7 +383,7 @@ class Result(Tabular):
             "measurements": lambda: self._plot_measurements(),
         }
         if what not in makers:
-            raise MistakeError(f"no plot '{what}'", hint=f"there are: {', '.join(self.PLOTS)}")
+            raise UserError(f"no plot '{what}'", hint=f"there are: {', '.join(self.PLOTS)}")
         figure = makers[what]()
         return figure if ax is None else figure.into(ax)
 
@@ -391,7 +391,7 @@ class Result(Tabular):
         try:
             return self.episodes[number]
         except IndexError:
-            raise MistakeError(f"there is no episode {number}; there are {len(self.episodes)}") from None
+            raise UserError(f"there is no episode {number}; there are {len(self.episodes)}") from None
 
     def _axis(self, i: int) -> tuple[str, str]:
         return self.states[i], self._data["state_units"][i]
@@ -500,7 +500,7 @@ class Result(Tabular):
             Path of the report.
         """
         if self.folder is None:
-            raise MistakeError("the run was not stored", hint="store it: ocorl.run(..., out='runs/mine')")
+            raise UserError("the run was not stored", hint="store it: ocorl.run(..., out='runs/mine')")
         from . import _ocorl
 
         return _ocorl.report(self.folder, path)
@@ -509,7 +509,7 @@ class Result(Tabular):
 def _restored(form: int, data: dict[str, Any]) -> Result:
     """Restore a pickled result."""
     if form != PICKLE_FORM:
-        raise MistakeError(f"the pickled result has format {form}, this version reads {PICKLE_FORM}")
+        raise UserError(f"the pickled result has format {form}, this version reads {PICKLE_FORM}")
     return Result(data)
 
 

@@ -19,7 +19,7 @@ from . import _ocorl
 from ._arguments import path as _path
 from ._arguments import real, whole
 from ._cost import Cost
-from ._errors import MistakeError
+from ._errors import UserError
 from ._plant import OwnParts, Plant, Strategy, Tracker, runner
 from ._result import Optimal, Result
 from ._settings import Settings
@@ -93,7 +93,7 @@ def _judge(until: Until | float | Callable[[Mapping[str, Any]], object] | None) 
         return until
     if isinstance(until, (int, float)):
         return Until(cost=float(until)).judge()
-    raise MistakeError(f"'until' cannot be a {type(until).__name__}", hint="a cost, ocorl.Until(patience=3), or a function of an episode's record")
+    raise UserError(f"'until' cannot be a {type(until).__name__}", hint="a cost, ocorl.Until(patience=3), or a function of an episode's record")
 
 
 class _Listener:
@@ -101,7 +101,7 @@ class _Listener:
 
     def __init__(self, quiet: bool, progress: Progress, callback: Callback | None, until: Any, episodes: int | None) -> None:
         if progress not in get_args(Progress):
-            raise MistakeError(f"no progress '{progress}'", hint=f"there are: {', '.join(get_args(Progress))}; or quiet=True")
+            raise UserError(f"no progress '{progress}'", hint=f"there are: {', '.join(get_args(Progress))}; or quiet=True")
         self.quiet, self.progress, self.callback, self.over = quiet, progress, callback, _judge(until)
         self.warned: set[str] = set()
         self.bar: Any = None
@@ -114,7 +114,7 @@ class _Listener:
             try:
                 self.bar = import_module("tqdm.auto").tqdm(total=episodes, unit="episode")
             except ImportError:
-                raise MistakeError("progress='bar' needs tqdm", hint="pip install tqdm") from None
+                raise UserError("progress='bar' needs tqdm", hint="pip install tqdm") from None
 
     def __call__(self, kind: str, contents: Any) -> bool:
         """Take a message; return whether the run is to end."""
@@ -172,7 +172,7 @@ def _known(model: GpDynamics | Result | Study | None) -> tuple[Any, Any, Any, An
     elif isinstance(model, Study):
         model = model.model()
     if not isinstance(model, GpDynamics):
-        raise MistakeError(f"'model' cannot be a {type(model).__name__}", hint="result.model, study.model(), or a fitted ocorl.GpDynamics")
+        raise UserError(f"'model' cannot be a {type(model).__name__}", hint="result.model, study.model(), or a fitted ocorl.GpDynamics")
     model.fitted()
     return model._data
 
@@ -252,7 +252,7 @@ def run(
 
     Raises
     ------
-    MistakeError
+    UserError
         An argument is invalid.
     BusyError
         Another process uses the study in ``out``.
@@ -276,9 +276,9 @@ def run(
     whole(seed, "seed")
     whole(threads, "threads")
     if callback is not None and not callable(callback):
-        raise MistakeError(f"'callback' must be a function of an event, not a {type(callback).__name__}")
+        raise UserError(f"'callback' must be a function of an event, not a {type(callback).__name__}")
     if not isinstance(settings, (str, os.PathLike)):
-        raise MistakeError(f"'settings' must be a name or a file, not a {type(settings).__name__}", hint="single settings: set=")
+        raise UserError(f"'settings' must be a name or a file, not a {type(settings).__name__}", hint="single settings: set=")
     settings = os.fspath(settings)
     own_strategy = strategy if callable(strategy) else None
     changes = chosen(set, None if callable(strategy) else strategy, explore, episodes, measurements)
@@ -288,19 +288,19 @@ def run(
     try:
         if isinstance(plant, Plant) and not isinstance(plant, type):
             if threads is not None:
-                raise MistakeError("'threads' is for simulations", hint="leave it out")
+                raise UserError("'threads' is for simulations", hint="leave it out")
             parts = OwnParts(own_strategy, tracker)
             return _with_plant(described, plant, seed, settings, changes, folder, listener, known, parts)
         if own_strategy is not None or tracker is not None:
             what = "strategy" if own_strategy is not None else "tracker"
-            raise MistakeError(f"a '{what}' of your own needs a plant", hint="run(system, plant=ocorl.Simulated(system), ...)")
+            raise UserError(f"a '{what}' of your own needs a plant", hint="run(system, plant=ocorl.Simulated(system), ...)")
         if plant is not None:
             if isinstance(plant, type) or not callable(plant):
                 kind = f"the class {plant.__name__}" if isinstance(plant, type) else f"a {type(plant).__name__}"
-                raise MistakeError(f"'plant' cannot be {kind}", hint="a function f(x, u), or an object with run(controller, measure_at)")
+                raise UserError(f"'plant' cannot be {kind}", hint="a function f(x, u), or an object with run(controller, measure_at)")
             described = described.with_plant(plant)
         if known is not None and folder is not None:
-            raise MistakeError("a stored simulation cannot begin with a model", hint="leave out=, or use a plant: run(..., plant=...)")
+            raise UserError("a stored simulation cannot begin with a model", hint="leave out=, or use a plant: run(..., plant=...)")
         answer = _ocorl.run(
             described, seed=seed, settings=settings, set=changes, out=folder, threads=threads, hear=listener, data=known
         )
@@ -454,7 +454,7 @@ def _kept(system: System, study: Study, seed: int, out: str | None, seconds: flo
         episodes.append({"record": record, "legs": legs, "plan": followed})
     try:
         learned = study.learned()
-    except MistakeError:
+    except UserError:
         learned = None
     data: dict[str, Any] = (
         {
@@ -602,7 +602,7 @@ def plan(
 
     Raises
     ------
-    MistakeError
+    UserError
         An argument is missing, or does not apply to a system or a model.
 
     Examples
@@ -650,7 +650,7 @@ def _refuse(whose: str, **given: Any) -> None:
     """Raise an error for arguments that would be ignored."""
     for name, value in given.items():
         if value is not None:
-            raise MistakeError(
+            raise UserError(
                 f"'{name}' does not go with {whose}, which has its own", hint="describe another system, or plan on a model"
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from ._errors import MistakeError
+from ._errors import UserError
 
 Integrator = Literal["euler", "heun", "rk4"]
 
@@ -167,5 +167,5 @@ def as_paths(settings: Mapping[str, object] | Settings | None) -> dict[str, obje
     if isinstance(settings, Settings):
         return settings.paths()
     if settings is not None and not isinstance(settings, Mapping):
-        raise MistakeError(f"'set' cannot be a {type(settings).__name__}", hint='as in: set={"plan.intervals": 100}, or ocorl.Settings(...)')
+        raise UserError(f"'set' cannot be a {type(settings).__name__}", hint='as in: set={"plan.intervals": 100}, or ocorl.Settings(...)')
     return dict(settings or {})

@@ -14,7 +14,7 @@ import numpy as np
 from . import _ocorl
 from ._arguments import path as _path
 from ._arguments import whole
-from ._errors import MistakeError, StudyError
+from ._errors import StudyError, UserError
 from ._figure import Figure
 from ._frames import Table, Tabular, columns, joined
 from ._settings import Settings, as_paths
@@ -132,7 +132,7 @@ def _no_row(x_dot: Any) -> bool:
 def _how(more: bool, correct: bool) -> str:
     """Translate the flags of `tell` to the mode of recording."""
     if more and correct:
-        raise MistakeError("'more' and 'correct' contradict each other")
+        raise UserError("'more' and 'correct' contradict each other")
     return "more" if more else "correct" if correct else "whole"
 
 
@@ -307,7 +307,7 @@ class Study(_ocorl.Study, Tabular):
         usual = {"seed": 0, "settings": "default", "set": chosen(None, None, None, episodes, None), "prices": (0.0, 0.0, None)}
         other = [name for name, value in how.items() if value != usual[name]]
         if other:
-            raise MistakeError(
+            raise UserError(
                 "without a system an existing study is opened unchanged", [("given", ", ".join(other))], "name the system: system=..."
             )
         return cls._made("open", folder, episodes=episodes)
@@ -329,7 +329,7 @@ class Study(_ocorl.Study, Tabular):
     _home: str
 
     def __new__(cls, *_args: Any, **_options: Any) -> Self:
-        raise MistakeError(
+        raise UserError(
             "a study is created or opened",
             hint="ocorl.Study.create(folder, system), ocorl.Study.open(folder), ocorl.Study.open_or_create(folder, system)",
         )
@@ -409,12 +409,12 @@ class Study(_ocorl.Study, Tabular):
 
         Raises
         ------
-        MistakeError
+        UserError
             A number is invalid, or the plan is of another study. Nothing is recorded.
         """
         how, episode = _how(more, correct), self._episode(plan)
         if _no_row(x_dot):
-            raise MistakeError("every row of 'x_dot' has a NaN", [("note", "nothing was stored")], "leave x_dot out to learn from states alone")
+            raise UserError("every row of 'x_dot' has a NaN", [("note", "nothing was stored")], "leave x_dot out to learn from states alone")
         receipt = super().tell(episode, t, x, u, x_dot, start=start, cost=cost, outcome=outcome, how=how, source=source)
         if x_dot is None and self.created["settings"]["measured"] == "derivatives":
             _log.warning("episode %s: %s", receipt["episode"], NO_DERIVATIVES)
@@ -427,11 +427,11 @@ class Study(_ocorl.Study, Tabular):
             return plan
         try:
             ours = self.plan(plan.episode).study
-        except MistakeError:
+        except UserError:
             return plan.episode  # the compiled part reports an unknown episode
         if plan.study != ours:
             where = f"the study {plan.study}" if plan.study else "no study"
-            raise MistakeError(
+            raise UserError(
                 "the plan is not one of this study", [("plan", f"of {where}"), ("here", f"the study {ours}"), ("note", "nothing was stored")]
             )
         return plan.episode
@@ -520,14 +520,14 @@ class Study(_ocorl.Study, Tabular):
 
         Raises
         ------
-        MistakeError
+        UserError
             The system has other states or inputs.
         """
         new, old = as_system(system), self.created
         if (new.states, new.controls) != (old["states"], old["controls"]):
             ours = f"{', '.join(old['states'])}; {', '.join(old['controls'])}"
             theirs = f"{', '.join(new.states)}; {', '.join(new.controls)}"
-            raise MistakeError("the systems have different states or inputs", [("here", ours), ("there", theirs)])
+            raise UserError("the systems have different states or inputs", [("here", ours), ("there", theirs)])
         told = self.measurements()
         rows = np.asarray(told["used"], dtype=bool) & ~np.isnan(told["x_dot"]).any(axis=1)
         study = type(self).create(folder, new, **options)
@@ -595,7 +595,7 @@ class Study(_ocorl.Study, Tabular):
                 figure = Figure(title, svg, csv)
                 return figure if ax is None else figure.into(ax)
         names = ", ".join(name for name, *_ in exhibits) or "none yet"
-        raise MistakeError(f"no plot '{what}'", hint=f"there are: {names}")
+        raise UserError(f"no plot '{what}'", hint=f"there are: {names}")
 
     def to_dict(self, table: str = "measurements") -> Table:
         """Return a table as a dictionary of arrays.
@@ -630,7 +630,7 @@ class Study(_ocorl.Study, Tabular):
                 )
                 for key in keys
             }
-        raise MistakeError(f"no table '{table}'", hint="there are: measurements, episodes")
+        raise UserError(f"no table '{table}'", hint="there are: measurements, episodes")
 
     def __enter__(self) -> Self:
         return self

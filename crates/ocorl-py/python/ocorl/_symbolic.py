@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import MistakeError
+from ._errors import UserError
 
 #: Functions that expressions know.
 FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "sqrt", "abs", "sign", "tanh", "min", "max")
@@ -33,7 +33,7 @@ def from_sympy(expression: Any) -> str:
         for part in parts[1:]:
             nested = f"{called}({nested}, {part})" if called in ("min", "max") else f"{nested}, {part}"
         return nested if called in ("min", "max") and len(parts) > 1 else f"{called}({nested})"
-    raise MistakeError(f"'{name}' of SymPy has no equivalent in a system file", hint=f"there are: {', '.join(FUNCTIONS)}")
+    raise UserError(f"'{name}' of SymPy has no equivalent in a system file", hint=f"there are: {', '.join(FUNCTIONS)}")
 
 
 #: Operations of CasADi by name, with their text.
@@ -50,7 +50,7 @@ def from_casadi(expression: Any) -> str:
     """Return a scalar CasADi expression (SX) as text."""
     casadi: Any = import_module("casadi")
     if not isinstance(expression, casadi.SX) or not expression.is_scalar():
-        raise MistakeError("only scalar expressions of CasADi's type SX have a text", hint="casadi.SX.sym, and one expression per state")
+        raise UserError("only scalar expressions of CasADi's type SX have a text", hint="casadi.SX.sym, and one expression per state")
     symbols = casadi.symvar(expression)
     function = casadi.Function("f", symbols, [expression])
     operations = {getattr(casadi, name): form for name, form in _CASADI.items() if hasattr(casadi, name)}
@@ -67,7 +67,7 @@ def from_casadi(expression: Any) -> str:
         elif operation in operations:
             work[outputs[0]] = operations[operation].format(*(work[i] for i in inputs))
         else:
-            raise MistakeError(f"an operation of this CasADi expression has no equivalent in a system file: {expression}")
+            raise UserError(f"an operation of this CasADi expression has no equivalent in a system file: {expression}")
     return found
 
 
@@ -104,4 +104,4 @@ def text(expression: Any) -> str:
     module = type(expression).__module__.partition(".")[0]
     if module in ("sympy", "casadi"):
         return from_sympy(expression) if module == "sympy" else from_casadi(expression)
-    raise MistakeError(f"an expression cannot be a {type(expression).__name__}", hint='a text: "x^2 + u^2", or an expression of SymPy or CasADi')
+    raise UserError(f"an expression cannot be a {type(expression).__name__}", hint='a text: "x^2 + u^2", or an expression of SymPy or CasADi')

@@ -14,7 +14,7 @@ from . import _ocorl
 from ._arguments import accepts, real
 from ._cost import Cost
 from ._describe import describe
-from ._errors import MistakeError
+from ._errors import UserError
 from ._jax import JaxFunction
 from ._settings import Settings
 from ._simulation import Simulation
@@ -141,28 +141,28 @@ class System(_ocorl.System):
         given = [key for key, value in description.items() if value is not usual.get(key)]
         if isinstance(source, (str, os.PathLike)):
             if given:
-                raise MistakeError("a system given by name or file cannot be described again", [("given", ", ".join(given))])
+                raise UserError("a system given by name or file cannot be described again", [("given", ", ".join(given))])
             if jac is not None or vectorized:
-                raise MistakeError("'jac' and 'vectorized' belong to a function f(x, u)")
+                raise UserError("'jac' and 'vectorized' belong to a function f(x, u)")
             return super().__new__(cls, os.fspath(source))
         missing = [key for key in ("states", "inputs", "x0", "horizon", "cost") if description[key] is None]
         if missing:
-            raise MistakeError(
+            raise UserError(
                 f"a system of your own needs '{missing[0]}'",
                 hint='as in: System(f, states=["x"], inputs={"u": (-1, 1)}, x0=[1], horizon=5, cost=ocorl.quadratic(Q=[1], R=[1]))',
             )
         if source is None and (jac is not None or vectorized):
-            raise MistakeError("'jac' and 'vectorized' belong to a function f(x, u)", hint="System(f, jac=jac, ...)")
+            raise UserError("'jac' and 'vectorized' belong to a function f(x, u)", hint="System(f, jac=jac, ...)")
         if isinstance(source, JaxFunction):
             if jac is not None:
-                raise MistakeError("a function of ocorl.jax has its Jacobian", hint="leave jac out")
+                raise UserError("a function of ocorl.jax has its Jacobian", hint="leave jac out")
             jac, vectorized = source.jac, True
         if source is not None:
             accepts(source, "f", ("x", "u"))
             if jac is not None:
                 accepts(jac, "jac", ("x", "u"))
             if equations is not None:
-                raise MistakeError("a function and 'equations' say the same thing; one is enough")
+                raise UserError("a function and 'equations' say the same thing; one is enough")
         if isinstance(learning, Settings):
             description["learning"] = learning.nested()
         system = super().__new__(cls, text=describe(**description), file=name, function=source, jac=jac, vectorized=vectorized)
@@ -189,7 +189,7 @@ class System(_ocorl.System):
             for what, function, written in pairs:
                 ours, theirs = (np.asarray(part, dtype=float).reshape(-1) for part in (written, function))
                 if not np.allclose(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True):
-                    raise MistakeError(
+                    raise UserError(
                         f"the function of '{what}' gives {theirs.tolist()}, its formula {ours.tolist()}",
                         hint="a formula depends on the arguments alone: no random numbers, no memory, no branches",
                     )
@@ -325,7 +325,7 @@ class System(_ocorl.System):
         if not isinstance(controller, (_ocorl.Controller, type)) and callable(controller):
             accepts(controller, "controller", ("t", "x"))
         elif not isinstance(controller, _ocorl.Controller):
-            raise MistakeError(f"'controller' cannot be a {type(controller).__name__}", hint="a function (t, x), a plan, or plan.controller()")
+            raise UserError(f"'controller' cannot be a {type(controller).__name__}", hint="a function (t, x), a plan, or plan.controller()")
         for what, value in (("horizon", horizon), ("dt", dt), ("period", period)):
             real(value, what)
         planned = None
@@ -361,7 +361,7 @@ def _restored(
 ) -> System:
     """Restore a pickled system."""
     if form != PICKLE_FORM:
-        raise MistakeError(f"the pickled system has format {form}, this version reads {PICKLE_FORM}")
+        raise UserError(f"the pickled system has format {form}, this version reads {PICKLE_FORM}")
     system = System.find(name) if text is None else System.parse(text, f"{name}.toml")
     return system if function is None else system.with_plant(function, jac=jac, vectorized=vectorized)
 
@@ -374,7 +374,7 @@ def as_system(system: str | os.PathLike[str] | _ocorl.System) -> System:
         return _restored(PICKLE_FORM, system.name, system.text, system.function, system.jac, system.vectorized)
     if isinstance(system, (str, os.PathLike)):
         return System(system)
-    raise MistakeError(
+    raise UserError(
         f"'system' cannot be a {type(system).__name__}", hint="a name, a file, or ocorl.System(...)"
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import MistakeError
+from ._errors import UserError
 
 
 def number(value: Any, what: str = "a number") -> str:
@@ -16,9 +16,9 @@ def number(value: Any, what: str = "a number") -> str:
     try:
         value = float(value)
     except (TypeError, ValueError):
-        raise MistakeError(f"'{what}' must be a number, not {value!r}") from None
+        raise UserError(f"'{what}' must be a number, not {value!r}") from None
     if np.isnan(value):
-        raise MistakeError(f"'{what}' is NaN")
+        raise UserError(f"'{what}' is NaN")
     return "inf" if value == np.inf else "-inf" if value == -np.inf else repr(value)
 
 
@@ -53,4 +53,4 @@ def toml(value: object) -> str:
         return toml(value.tolist())
     if isinstance(value, Iterable):
         return "[" + ", ".join(toml(item) for item in value) + "]"
-    raise MistakeError(f"a setting cannot be a {type(value).__name__}")
+    raise UserError(f"a setting cannot be a {type(value).__name__}")

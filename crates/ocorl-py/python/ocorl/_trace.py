@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import MistakeError, OcorlError
+from ._errors import OcorlError, UserError
 
 #: Levels of operations, from the weakest to the strongest binding.
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
@@ -382,10 +382,10 @@ def formulas(
     except OcorlError:
         raise
     except _Branch as error:
-        raise MistakeError(f"{what} cannot be written as a formula: {error}", hint=hint) from error
+        raise UserError(f"{what} cannot be written as a formula: {error}", hint=hint) from error
     except RecursionError:
-        raise MistakeError(f"{what} is too long for a formula", hint=hint) from None
+        raise UserError(f"{what} is too long for a formula", hint=hint) from None
     except TypeError as error:
         if isinstance(error.__context__, _Branch) or any(word in str(error) for word in ("ufunc", "object", "Symbol")):
-            raise MistakeError(f"{what} cannot be written as a formula", [("cause", str(error))], hint) from error
+            raise UserError(f"{what} cannot be written as a formula", [("cause", str(error))], hint) from error
         raise

@@ -38,7 +38,7 @@ from types import ModuleType
 from typing import Any, Protocol, overload
 
 from . import _ocorl
-from ._errors import BusyError, DamagedError, DiskError, MistakeError, OcorlError, WorkersError
+from ._errors import BusyError, DamagedError, DiskError, OcorlError, UserError, WorkersError
 from ._map import Call, calls
 from ._toml import toml
 
@@ -49,7 +49,7 @@ _GRACE = (1.5, 60.0)
 #: Interval at which budgets are checked, in seconds.
 _TICK = 0.2
 #: Exit codes of the program; every other error is 1.
-_CODES = ((MistakeError, 2), (DamagedError, 3), (BusyError, 4), (DiskError, 5))
+_CODES = ((UserError, 2), (DamagedError, 3), (BusyError, 4), (DiskError, 5))
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ def sweep(
     ------
     WorkersError
         A worker has no `ocorl`, or another version.
-    MistakeError
+    UserError
         The grid is invalid.
 
     Examples
@@ -302,13 +302,13 @@ def sweep(
     """
     if callable(grid):
         if not isinstance(backend, str):
-            raise MistakeError("a function runs on threads, processes or ray")
+            raise UserError("a function runs on threads, processes or ray")
         say_call: Callable[[str], None] = (lambda text: None) if quiet else lambda text: print(text, file=sys.stderr, flush=True)
         return calls(grid, over, backend, jobs, say_call)
     if over is not None:
         backend = over
     if not isinstance(grid, (str, os.PathLike, Mapping)):
-        raise MistakeError(f"'grid' cannot be a {type(grid).__name__}", hint="a file, a dictionary, or a function")
+        raise UserError(f"'grid' cannot be a {type(grid).__name__}", hint="a file, a dictionary, or a function")
     described, name = _grid(grid)
     folder = Path(out) if out is not None else Path("sweeps") / name
     cells, names, budget = described.cells, described.names, described.budget
@@ -324,7 +324,7 @@ def sweep(
 
         if isinstance(backend, str) and backend == "threads":
             if address is not None:
-                raise MistakeError("an address is for backend='ray'")
+                raise UserError("an address is for backend='ray'")
 
             def hear(kind: str, index: int, contents: str) -> None:
                 nonlocal ended
@@ -363,7 +363,7 @@ def _backend(backend: str | Backend, address: str | None, jobs: int | None) -> B
         from ._ray import Ray
 
         return Ray(address, jobs)
-    raise MistakeError(f"no back end '{backend}'; there are: threads, ray")
+    raise UserError(f"no back end '{backend}'; there are: threads, ray")
 
 
 def _grid(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[_ocorl.Grid, str]:
@@ -380,7 +380,7 @@ def _grid(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[_ocorl.Grid
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         names = ", ".join(_ocorl.studies())
-        raise MistakeError(f"cannot read the grid '{path}': {error.strerror}", hint=f"shipped grids: {names}") from error
+        raise UserError(f"cannot read the grid '{path}': {error.strerror}", hint=f"shipped grids: {names}") from error
     return _ocorl.Grid(text, str(path)), path.stem
 
 

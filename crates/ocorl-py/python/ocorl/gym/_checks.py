@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._errors import MistakeError
+from .._errors import UserError
 from ._canvas import Array
 from ._reader import Reader, circles, differences
 
@@ -46,7 +46,7 @@ def look(reader: Reader, x0: Array, given: bool, observed: bool, names: Sequence
     trouble = _trouble(reader, x0, inputs)
     if trouble is not None:
         if given:
-            raise MistakeError(
+            raise UserError(
                 f"x0 is given, but {trouble}",
                 hint="say how to write it: write=lambda env, x: ..., or leave x0 out: episodes then begin where reset does",
             )

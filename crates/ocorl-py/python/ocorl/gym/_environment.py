@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from .._errors import MistakeError
+from .._errors import UserError
 from .._system import System
 from . import _pictures
 from ._canvas import Array
@@ -117,17 +117,17 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         render_mode: str | None = None,
     ) -> None:
         if name not in SCENES:
-            raise MistakeError(f"no environment '{name}'; there are: {', '.join(SCENES)}")
+            raise UserError(f"no environment '{name}'; there are: {', '.join(SCENES)}")
         self.scene = SCENES[name]
         self.system = System.find(self.scene.system)
         self.dt = self.scene.dt if dt is None else float(dt)
         if not 0.0 < self.dt <= self.system.horizon:
-            raise MistakeError(f"dt is {self.dt}; it must be positive and at most the horizon, {self.system.horizon}")
+            raise UserError(f"dt is {self.dt}; it must be positive and at most the horizon, {self.system.horizon}")
         if actions not in ("normalized", "physical"):
-            raise MistakeError(f"actions is '{actions}'; it must be 'normalized' or 'physical'")
+            raise UserError(f"actions is '{actions}'; it must be 'normalized' or 'physical'")
         if render_mode is not None and render_mode not in _MODES:
             hint = " (a window needs pygame: pip install pygame)" if render_mode == "human" else ""
-            raise MistakeError(f"render_mode is '{render_mode}'; it must be one of {', '.join(_MODES)}{hint}")
+            raise UserError(f"render_mode is '{render_mode}'; it must be one of {', '.join(_MODES)}{hint}")
         self.render_mode = render_mode
         self.metadata = {**type(self).metadata, "render_fps": max(1, round(1.0 / self.dt))}
         self._low, self._high = np.array(self.scene.low), np.array(self.scene.high)
@@ -158,11 +158,11 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
         options = dict(options or {})
         x0 = np.array(options.pop("x0", self.system.x0), dtype=np.float64)
         if options:
-            raise MistakeError(f"no option '{next(iter(options))}' of reset; there is: x0")
+            raise UserError(f"no option '{next(iter(options))}' of reset; there is: x0")
         if x0.shape != self.observation_space.shape:
-            raise MistakeError(f"x0 has the shape {x0.shape}; the states have {self.observation_space.shape}")
+            raise UserError(f"x0 has the shape {x0.shape}; the states have {self.observation_space.shape}")
         if not self.observation_space.contains(x0):
-            raise MistakeError(f"x0 is {x0.tolist()}; it must be finite and within the limits of the states")
+            raise UserError(f"x0 is {x0.tolist()}; it must be finite and within the limits of the states")
         self._count, self._time, self._x, self._outcome = 0, 0.0, x0, "running"
         self._u = np.array(self.system.safe_control)
         self._show()
@@ -210,7 +210,7 @@ class OcorlEnv(gymnasium.Env[Array, npt.NDArray[Any]]):
     def _input(self, action: npt.ArrayLike) -> Array:
         a = np.asarray(action, dtype=np.float64).reshape(-1)
         if a.shape != self._low.shape or not np.isfinite(a).all():
-            raise MistakeError(f"an action is {len(self._low)} finite numbers, not {action!r}")
+            raise UserError(f"an action is {len(self._low)} finite numbers, not {action!r}")
         if not self._physical:
             a = self._low + (np.clip(a, -1.0, 1.0) + 1.0) / 2.0 * (self._high - self._low)
         return np.clip(a, self._low, self._high)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import MistakeError
+from .._errors import UserError
 from ._canvas import Array
 
 
@@ -71,5 +71,5 @@ def known(id: str) -> dict[str, Any]:
     ['angles', 'cost', 'dt', 'horizon', 'inputs', 'learning', 'state', 'states', 'x0']
     """
     if id not in _KNOWN:
-        raise MistakeError(f"there is no description of '{id}'; there are: {', '.join(_KNOWN)}. Use from_gym(env, dt=, cost=, ...)")
+        raise UserError(f"there is no description of '{id}'; there are: {', '.join(_KNOWN)}. Use from_gym(env, dt=, cost=, ...)")
     return _KNOWN[id]()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from .._arguments import array, real
-from .._errors import MistakeError, PlantError
+from .._errors import PlantError, UserError
 from .._ocorl import Plan
 from .._settings import Settings
 from .._system import System
@@ -124,11 +124,11 @@ class GymPlant:
 
         Raises
         ------
-        MistakeError
+        UserError
             The plan has several runs, or `x0` cannot be written.
         """
         if isinstance(controller, Plan) and controller.legs > 1:
-            raise MistakeError(
+            raise UserError(
                 f"the plan has {controller.legs} runs from different states; execute does one run",
                 hint="let ocorl do them all: ocorl.run(plant.system, plant=plant)",
             )
@@ -263,11 +263,11 @@ def _environment(env: Any, dt: float | None, make: dict[str, Any]) -> gymnasium.
     """Return the environment; keywords go to ``gymnasium.make``."""
     if not isinstance(env, str):
         if isinstance(env, type):
-            raise MistakeError(f"'env' is the class {env.__name__}", hint=f"make an environment of it: from_gym({env.__name__}(), ...)")
+            raise UserError(f"'env' is the class {env.__name__}", hint=f"make an environment of it: from_gym({env.__name__}(), ...)")
         if isinstance(env, gymnasium.vector.VectorEnv):
-            raise MistakeError("'env' is a vector of environments; a plant is one", hint="gymnasium.make(id) instead of make_vec")
+            raise UserError("'env' is a vector of environments; a plant is one", hint="gymnasium.make(id) instead of make_vec")
         if not isinstance(env, gymnasium.Env):
-            raise MistakeError(f"'env' cannot be a {type(env).__name__}", hint="the id of an environment, or a gymnasium.Env")
+            raise UserError(f"'env' cannot be a {type(env).__name__}", hint="the id of an environment, or a gymnasium.Env")
         if make:
             raise _misspelt(next(iter(make)))
         return env
@@ -282,7 +282,7 @@ def _environment(env: Any, dt: float | None, make: dict[str, Any]) -> gymnasium.
     except TypeError as error:
         if make and "keyword" in str(error):
             given = ", ".join(make)
-            raise MistakeError(f"neither from_gym nor '{env}' takes these keywords", [("given", given), ("cause", str(error))]) from error
+            raise UserError(f"neither from_gym nor '{env}' takes these keywords", [("given", given), ("cause", str(error))]) from error
         raise
 
 
@@ -298,9 +298,9 @@ def _taken_by(id: str) -> set[str]:
     return set(inspect.signature(entry).parameters) - {"kwargs"}
 
 
-def _misspelt(name: str) -> MistakeError:
+def _misspelt(name: str) -> UserError:
     close = difflib.get_close_matches(name, _KEYWORDS, n=1)
-    return MistakeError(f"from_gym has no argument '{name}'", hint=f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(_KEYWORDS)}")
+    return UserError(f"from_gym has no argument '{name}'", hint=f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(_KEYWORDS)}")
 
 
 def from_gym(
@@ -372,7 +372,7 @@ def from_gym(
 
     Raises
     ------
-    MistakeError
+    UserError
         An argument is missing or invalid; the message says what to give.
 
     Examples
@@ -387,7 +387,7 @@ def from_gym(
     spec = getattr(env, "spec", None)
     identity = str(env if isinstance(env, str) else getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__)
     if cost is None:
-        raise MistakeError(
+        raise UserError(
             "no cost is given",
             hint=f"give cost=ocorl.quadratic(...), or cost='reward'; or try ocorl.gym.known('{identity}')",
         )
@@ -395,9 +395,9 @@ def from_gym(
     space = env.action_space
     for what, given in (("states", states), ("inputs", inputs), ("angles", angles)):
         if given is not None and (isinstance(given, str) or not isinstance(given, Sequence | Mapping)):
-            raise MistakeError(f"'{what}' must be a list of names, not {given!r}")
+            raise UserError(f"'{what}' must be a list of names, not {given!r}")
     if not isinstance(space, spaces.Box):
-        raise MistakeError(f"the actions of this environment are {space}; ocorl needs continuous ones (a Box)")
+        raise UserError(f"the actions of this environment are {space}; ocorl needs continuous ones (a Box)")
     limits = _input_limits(space, inputs, action)
     step = _step_length(env, dt)
     convert = None
@@ -413,20 +413,20 @@ def from_gym(
             states = convert.names if states is None else states
             state = None
         else:
-            raise MistakeError(f"no state '{state}'", hint="a function of the environment, 'mujoco' or 'angles'")
+            raise UserError(f"no state '{state}'", hint="a function of the environment, 'mujoco' or 'angles'")
     if state is None and not isinstance(env.observation_space, spaces.Box):
         kind = type(env.observation_space).__name__
-        raise MistakeError(f"the observation is a {kind}, not a vector; say how to read the state: state=lambda env: ...")
+        raise UserError(f"the observation is a {kind}, not a vector; say how to read the state: state=lambda env: ...")
     start = Reader(env, state, None, action, [], limits, seed, convert).begin(seed=seed)
     names = [str(s) for s in states] if states is not None else [f"x{i}" for i in range(len(start))]
     if len(names) != len(start):
-        raise MistakeError(f"{len(names)} names for {len(start)} states")
+        raise UserError(f"{len(names)} names for {len(start)} states")
     turning = [_index(angle, names) for angle in angles]
     usual = None if convert is not None else usual_writer(env, len(start))
     reader = Reader(env, state, write or usual, action, turning, limits, seed, convert)
     begin = array(start if x0 is None else x0, "x0").reshape(-1).copy()
     if begin.shape != start.shape:
-        raise MistakeError(f"x0 has {len(begin)} numbers; there are {len(start)} states: {', '.join(names)}")
+        raise UserError(f"x0 has {len(begin)} numbers; there are {len(start)} states: {', '.join(names)}")
     checks, spread = look(reader, begin, x0 is not None, state is None and convert is None, names, step)
     own = _own_step(env)
     if own is not None and abs(own - step) > 1e-6 * own:
@@ -475,7 +475,7 @@ def _index(angle: str | int, names: Sequence[str]) -> int:
         return int(angle)
     if angle in names:
         return names.index(str(angle))
-    raise MistakeError(f"no state '{angle}' among {', '.join(names)}")
+    raise UserError(f"no state '{angle}' among {', '.join(names)}")
 
 
 def _name(identity: str) -> str:
@@ -493,9 +493,9 @@ def _step_length(env: gymnasium.Env[Any, Any], dt: float | None) -> float:
     if dt is None:
         dt = _own_step(env)
         if dt is None:
-            raise MistakeError("this environment does not say how long a step is; give dt=")
+            raise UserError("this environment does not say how long a step is; give dt=")
     if not (np.isfinite(real(dt, "dt") or 0.0) and dt > 0):
-        raise MistakeError(f"dt is {dt}; it must be positive")
+        raise UserError(f"dt is {dt}; it must be positive")
     return float(dt)
 
 
@@ -515,10 +515,10 @@ def _steps(env: gymnasium.Env[Any, Any], dt: float, horizon: float | None) -> in
         own = getattr(env.unwrapped, "system", None)
         horizon = most * dt if most is not None else getattr(own, "horizon", None)
         if horizon is None:
-            raise MistakeError("this environment has no time limit; give horizon=")
+            raise UserError("this environment has no time limit; give horizon=")
     steps = max(1, round(float(real(horizon, "horizon") or 0.0) / dt))
     if most is not None and steps > most:
-        raise MistakeError(f"a horizon of {horizon:g} is {steps} steps; the environment ends after {most}")
+        raise UserError(f"a horizon of {horizon:g} is {steps} steps; the environment ends after {most}")
     return steps
 
 
@@ -532,18 +532,18 @@ def _input_limits(
     else:
         low, high = box
     if inputs is not None and len(inputs) != len(low):
-        raise MistakeError(f"{len(inputs)} names for {len(low)} inputs")
+        raise UserError(f"{len(inputs)} names for {len(low)} inputs")
     if action is None and len(low) != int(np.prod(space.shape)):
-        raise MistakeError(f"{len(low)} inputs for an action of shape {space.shape}; say how: action=lambda u: ...")
+        raise UserError(f"{len(low)} inputs for an action of shape {space.shape}; say how: action=lambda u: ...")
     if action is None:
         slack = 1e-6 * np.maximum(np.abs(low), np.abs(high))
         if (low < box[0] - slack).any() or (high > box[1] + slack).any():
-            raise MistakeError(
+            raise UserError(
                 f"the inputs go from {low.tolist()} to {high.tolist()}, the actions only from {box[0].tolist()} to {box[1].tolist()}",
                 hint="narrower limits, or say how an input becomes an action: action=lambda u: ...",
             )
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise MistakeError("the actions have no limits; give them: inputs={'force': (-1.0, 1.0)}")
+        raise UserError("the actions have no limits; give them: inputs={'force': (-1.0, 1.0)}")
     return low, high
 
 

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from .._errors import MistakeError
+from .._errors import UserError
 from ._canvas import Array
 
 
@@ -75,7 +75,7 @@ class AnglePairs:
                 break
         pairs = circles(np.array(path))
         if not pairs:
-            raise MistakeError("no two observations look like cosine and sine of an angle", hint="say how to read the state: state=lambda env: ...")
+            raise UserError("no two observations look like cosine and sine of an angle", hint="say how to read the state: state=lambda env: ...")
         return cls(pairs, len(path[0]))
 
     def __call__(self, observation: Array) -> Array:
@@ -115,9 +115,9 @@ def mujoco_state(env: gymnasium.Env[Any, Any]) -> MujocoState:
     """Describe the state of a MuJoCo environment, with names of its joints."""
     model: Any = getattr(env.unwrapped, "model", None)
     if model is None or not hasattr(model, "nq"):
-        raise MistakeError("state='mujoco' needs an environment of MuJoCo", hint="say how to read the state: state=lambda env: ...")
+        raise UserError("state='mujoco' needs an environment of MuJoCo", hint="say how to read the state: state=lambda env: ...")
     if model.nq != model.nv:
-        raise MistakeError(
+        raise UserError(
             f"a joint of this environment is free or a ball ({model.nq} positions, {model.nv} velocities): its orientation has no chart without a jump",
             hint="read other coordinates: state=lambda env: ..., write=lambda env, x: ...",
         )
@@ -169,7 +169,7 @@ class Reader:
         if x0 is not None and self.write is not None:
             self.write(self.env.unwrapped, x0.copy())
         elif needed:
-            raise MistakeError("the state of this environment cannot be written; give from_gym a function: write=lambda env, x: ...")
+            raise UserError("the state of this environment cannot be written; give from_gym a function: write=lambda env, x: ...")
         self._last = x0
         if self._state is None and self._convert is None and x0 is not None and self.write is not None:
             # The observation was made before the state was written and is outdated.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .._errors import MistakeError
+from .._errors import UserError
 from ._canvas import Array
 from ._reader import Reader
 
@@ -146,11 +146,11 @@ def fit_reward(reader: Reader, x0: Array, names: Sequence[str], inputs: Sequence
     count = sum(len(r) for _, _, _, r in runs)
     trial = f"{count} steps of trial runs"
     if len(runs) < 4 or count < 60:
-        raise MistakeError(f"only {trial} before the environment ends: too few to fit its reward", hint="give cost=")
+        raise UserError(f"only {trial} before the environment ends: too few to fit its reward", hint="give cost=")
     held = np.repeat(np.arange(len(runs)) % 4 == 3, [len(r[3]) for r in runs])
     every = np.concatenate([r for _, _, _, r in runs])
     if not np.isfinite(every).all() or np.ptp(every) <= 1e-9 * max(np.abs(every).max(), 1.0):
-        raise MistakeError(f"the reward is {every[0]:g} in all {trial}: nothing can be fitted to it", hint="give cost=")
+        raise UserError(f"the reward is {every[0]:g} in all {trial}: nothing can be fitted to it", hint="give cost=")
     best: RewardFit | None = None
     depends = False
     before, after, u = (np.concatenate([r[k] for r in runs]) for k in range(3))
@@ -172,8 +172,8 @@ def fit_reward(reader: Reader, x0: Array, names: Sequence[str], inputs: Sequence
     assert best is not None
     if not depends:
         said = f"the reward does not depend on the state in {trial}: what it rewards was not reached"
-        raise MistakeError(said, hint="give cost=, with a weight on the distance from the goal")
+        raise UserError(said, hint="give cost=, with a weight on the distance from the goal")
     if best.explained < _LEAST:
         said = f"a formula explains only {100 * max(best.explained, 0.0):.3g} % of the variance of the reward in runs that were held out"
-        raise MistakeError(said, hint="squares and products of states, inputs, sines and cosines were tried; give cost=")
+        raise UserError(said, hint="squares and products of states, inputs, sines and cosines were tried; give cost=")
     return best
