@@ -500,17 +500,20 @@ type Change = fn(&mut Settings);
 #[test]
 fn bad_settings_are_named() {
     let b = find("pendulum");
-    let bad: [(Change, &str); 5] = [
+    let bad: [(Change, &str); 8] = [
         (|s| s.episodes = 0, "episodes is 0; it must be between 1 and 10000"),
         (
             |s| s.track.period = f64::NAN,
-            "track.period is NaN; it must be a positive, finite time, with at most 1e9",
+            "track.period is NaN; it must be a positive, finite time, with at most 1e9 periods in the horizon",
         ),
         (
             |s| s.track.period = 1e-9,
-            "track.period is 1e-9; it must be a positive, finite time, with at most 1e9",
+            "track.period is 1e-9; it must be a positive, finite time, with at most 1e9 periods in the horizon",
         ),
-        (|s| s.plan.hold = 1e-308, "plan.hold is 1e-308; it must be zero or a positive, finite time"),
+        (
+            |s| s.plan.hold = 1e-308,
+            "plan.hold is 1e-308; it must be zero or a positive, finite time, with at most 1e9 holds in the horizon",
+        ),
         (|s| s.select.spacing = 1e308, "select.spacing is 1e308; it must be between zero and the horizon"),
         (|s| s.select.candidates = 1, "select.candidates is 1; it must be between 2 and 100000"),
         (
