@@ -124,7 +124,7 @@ pub(super) fn synchronise(file: &Path) -> std::io::Result<()> {
     if !is_used(file) {
         return Ok(());
     }
-    OpenOptions::new().write(true).open(file.with_extension("db-wal"))?.sync_all()?;
+    OpenOptions::new().read(true).write(true).open(file.with_extension("db-wal"))?.sync_all()?;
     // The entry of the log in its folder.
     #[cfg(unix)]
     std::fs::File::open(
