@@ -206,7 +206,7 @@ fn what_is_probably_not_meant_is_said() {
         ("loss*sqrt(max(level, 0))", "log(level - 0.19)", "not finite at some points near x0"),
         ("\"flow - outflow\"", "\"1e6*(flow - level)\"", "the equations are stiff"),
         ("\"flow - outflow\"", "\"100*(flow - level)\"", "too long for the fastest motion"),
-        ("\"flow - outflow\"", "\"1/(0.3 - level)\"", "episode 0 ends early"),
+        ("\"flow - outflow\"", "\"flow - 0.1*sqrt(0.4 - level)\"", "episode 0 ends early"),
         ("\"flow - outflow\"", "\"flow - 3*sign(level)\"", "the equations are discontinuous"),
         ("\"(valve - flow) / tau\"", "\"1e-9*(valve - flow)\"", "the noise 0.02 of the derivative of 'flow'"),
         ("horizon = 60.0", "horizon = 2e7", "the horizon is of the order of 2e7"),
