@@ -35,7 +35,8 @@ impl Simulated {
             return Err(UserError::new(message).hint(Hint::RunByHand).into());
         }
         let settings = study.created().settings.clone();
-        let evaluator = Evaluator::new(system.task.clone(), truth.dynamics(), settings, optimum);
+        let evaluator = Evaluator::new(system.task.clone(), truth.dynamics(), settings, optimum)
+            .with_best_known(!truth.is_as_published());
         let plant = plant(&study, truth);
         let journal = StudyJournal::replaying(study, SOURCE)?;
         Ok(Simulated { episodes: StudyLoop::new(journal, plant), evaluator })

@@ -55,7 +55,8 @@ impl Trial {
         let plant = SimulatedPlant::new(task.clone(), benchmark.dynamics(), stream).with_state_noise(noise);
         Ok(Trial {
             episodes: EpisodeLoop { journal: learner, plant },
-            evaluator: Evaluator::new(task, benchmark.dynamics(), settings, optimum),
+            evaluator: Evaluator::new(task, benchmark.dynamics(), settings, optimum)
+                .with_best_known(!benchmark.is_as_published()),
         })
     }
 

@@ -154,6 +154,18 @@ fn every_strategy_measures_as_often_as_it_says() {
 }
 
 #[test]
+fn regret_from_a_best_known_cost_is_never_negative() {
+    let b = find("van-der-pol");
+    assert!(!b.is_as_published(), "nobody has confirmed its optimum");
+    let records = trial(&b, Settings { episodes: 4, ..quick(&b) }, 0, 1e6);
+    let mut best = 1e6_f64;
+    for record in records {
+        best = best.min(record.cost);
+        assert_eq!(record.regret, record.cost - best, "episode {}", record.episode);
+    }
+}
+
+#[test]
 fn several_initial_states_are_learned_together() {
     let b = find("pendulum");
     let mut settings = quick(&b);
