@@ -432,6 +432,18 @@ impl Quadratization {
         self.hessian.resize(inputs * inputs, 1);
     }
 
+    /// Gives each point a Hessian of its own, for terms that make it differ from point to point.
+    pub fn separate_hessians(&mut self) {
+        let (count, size) = (self.value.len(), self.hessian.size());
+        if self.hessian.len() == 1 && count > 1 {
+            let shared = self.hessian.at(0).to_vec();
+            self.hessian.resize(size, count);
+            for i in 0..count {
+                self.hessian.at_mut(i).copy_from_slice(&shared);
+            }
+        }
+    }
+
     /// Returns the Hessian ∇²c(zᵢ).
     #[inline(always)]
     pub fn hessian_at(&self, i: usize) -> &[f64] {

@@ -122,6 +122,12 @@ impl Cost for QuadraticCost {
     }
 }
 
+/// Adds the gradient `slope` and the Hessian `curvature` of a term that depends on coordinate `i` alone.
+pub(crate) fn add_term(i: usize, slope: f64, curvature: f64, gradient: &mut [f64], hessian: &mut [f64]) {
+    gradient[i] += slope;
+    hessian[i * gradient.len() + i] += curvature;
+}
+
 /// Computes the weighted sum of squares Σ wᵢ (zᵢ − tᵢ)².
 #[inline(always)]
 pub(crate) fn weighted_squares(weights: &[f64], z: &[f64], target: &[f64]) -> f64 {

@@ -46,7 +46,7 @@ pub use cancer_treatment::CancerTreatment;
 pub use cart_pole::CartPole;
 pub use constraint::{Constraint, Constraints, Extent, FunctionConstraints};
 pub use cost::{Cost, QuadraticCost};
-pub(crate) use cost::{squares_gradient, squares_hessian, weighted_squares};
+pub(crate) use cost::{add_term, squares_gradient, squares_hessian, weighted_squares};
 pub use exact::{ExactJacobian, VectorField};
 pub use furuta_pendulum::FurutaPendulum;
 pub use glucose_in_blood::GlucoseInBlood;

@@ -11,7 +11,7 @@
 //! a plan stays away from them.
 
 use crate::linalg::{Points, Quadratization};
-use crate::system::{Bounds, Cost, Dims};
+use crate::system::{Bounds, Cost, Dims, add_term};
 
 /// Weight of a squared excess, relative to the weight of a squared deviation of the same state.
 pub(super) const STIFFNESS: f64 = 1e4;
@@ -81,25 +81,17 @@ impl Cost for SoftlyLimited<'_> {
 
     fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut Quadratization) {
         self.inner.quadratize(times, z, out);
-        let (nx, nz) = (self.dims().state, z.dim());
+        let nx = self.dims().state;
         let inside = |k: usize| (0..nx).all(|i| self.limits.excess(i, z.at(k)[i]) == 0.0);
         if (0..z.len()).all(inside) {
             return;
         }
-        if out.hessian.len() == 1 && z.len() > 1 {
-            // The terms make the Hessian differ from point to point.
-            let shared = out.hessian.at(0).to_vec();
-            out.hessian.resize(nz * nz, z.len());
-            for k in 0..z.len() {
-                out.hessian.at_mut(k).copy_from_slice(&shared);
-            }
-        }
+        out.separate_hessians();
         let Quadratization { value, gradient, hessian, .. } = out;
         for k in 0..z.len() {
             value[k] += self.limits.terms(&z.at(k)[..nx], |i, excess| {
                 let weight = 2.0 * self.limits.weights[i];
-                gradient.at_mut(k)[i] += weight * excess;
-                hessian.at_mut(k)[i * nz + i] += weight;
+                add_term(i, weight * excess, weight, gradient.at_mut(k), hessian.at_mut(k));
             });
         }
     }
@@ -116,12 +108,10 @@ impl Cost for SoftlyLimited<'_> {
         hessian: &mut [f64],
     ) -> f64 {
         let inner = self.inner.quadratize_terminal(time, state, gradient, hessian);
-        let nx = state.len();
         inner
             + self.limits.terms(state, |i, excess| {
                 let weight = 2.0 * self.limits.weights[i];
-                gradient[i] += weight * excess;
-                hessian[i * nx + i] += weight;
+                add_term(i, weight * excess, weight, gradient, hessian);
             })
     }
 }
