@@ -33,7 +33,7 @@ pub(crate) fn optimal<'py>(
             ("intervals", Some(intervals), 10_000),
             ("holds", holds, 1_000),
             ("stages", Some(stages), 100),
-            ("effort", Some(effort), 100),
+            ("effort", Some(effort).filter(|effort| *effort > 0), 100),
         ];
         for (what, value, most) in counts {
             if let Some(value) = value.filter(|value| !(1..=most).contains(value)) {

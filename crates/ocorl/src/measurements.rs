@@ -9,6 +9,7 @@
 //! share the noise of the state between them; therefore the noise of an average may be correlated with that of the preceding row.
 
 use crate::linalg::{Blocks, Dims, Points};
+use crate::simulate::Trajectory;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -283,6 +284,30 @@ impl Measurements {
         self.noise_std.push(other.noise_std.at(i));
     }
 
+    /// Returns the last run of ascending times as a planned trajectory from `initial_state` over `horizon`: measured states, and each
+    /// control held from one measurement to the next. `None` for fewer than two measurements, and for measured averages.
+    pub fn last_pass(&self, initial_state: &[f64], horizon: f64) -> Option<Trajectory> {
+        let before = self.times.windows(2).rposition(|t| t[1] <= t[0]).map_or(0, |i| i + 1);
+        let inside = (before..self.len()).filter(|i| self.times[*i] > 0.0 && self.times[*i] < horizon);
+        let rows: Vec<usize> = inside.collect();
+        if rows.len() < 2 || !self.is_pointwise() {
+            return None;
+        }
+        let nx = self.dims.state;
+        let points = || rows.iter().map(|i| self.points.at(*i));
+        let last = points().next_back()?;
+        let times = rows.iter().map(|i| self.times[*i]);
+        let states = points().flat_map(|z| &z[..nx]).chain(&last[..nx]);
+        // The control before the first measurement is that of the first.
+        let controls = points().take(1).chain(points()).flat_map(|z| &z[nx..]);
+        Some(Trajectory {
+            times: std::iter::once(0.0).chain(times).chain([horizon]).collect(),
+            states: Blocks::from_vec(initial_state.iter().chain(states).copied().collect(), nx),
+            controls: Blocks::from_vec(controls.copied().collect(), self.dims.control),
+            ..Trajectory::default()
+        })
+    }
+
     /// Copies a range of measurements.
     pub fn slice(&self, range: Range<usize>) -> Measurements {
         self.select(range)
@@ -421,6 +446,19 @@ mod tests {
         let mut data = Measurements::new(Dims { state: 2, control: 1 });
         data.push(0.0, &[1.0, 2.0], &[3.0], &[4.0, 5.0], &[0.1, 0.0]).unwrap();
         data
+    }
+
+    #[test]
+    fn the_last_pass_is_the_path_between_the_last_measurements() {
+        let mut data = one();
+        assert_eq!(data.last_pass(&[0.0; 2], 4.0), None);
+        for (t, x) in [(3.0, 1.0), (1.0, 2.0), (2.0, 4.0)] {
+            data.push(t, &[x, -x], &[10.0 * x], &[0.0; 2], &[0.1; 2]).unwrap();
+        }
+        let pass = data.last_pass(&[0.0; 2], 4.0).expect("two measurements");
+        assert_eq!(pass.times, [0.0, 1.0, 2.0, 4.0]);
+        assert_eq!(pass.states.as_slice(), [0.0, 0.0, 2.0, -2.0, 4.0, -4.0, 4.0, -4.0]);
+        assert_eq!(pass.controls.as_slice(), [20.0, 20.0, 40.0]);
     }
 
     #[test]

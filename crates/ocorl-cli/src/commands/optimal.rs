@@ -75,7 +75,7 @@ struct Method {
     /// Number of stages in which the horizon of the first search grows
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     stages: usize,
-    /// Search effort: repeats the portfolio of searches with other random guesses, until more of them agree
+    /// Search effort: 0 for one kind of search, 1 for a portfolio, more to repeat it with other random guesses
     #[arg(long, value_name = "E", default_value_t = 1, allow_hyphen_values = true)]
     effort: usize,
     /// Number of threads; results do not depend on it [default: number of processors]
@@ -228,7 +228,9 @@ fn settings(method: &Method) -> Result<BaselineSettings, Failure> {
     between("--intervals", method.intervals, MOST_INTERVALS)?;
     method.holds.map_or(Ok(()), |holds| between("--holds", holds, MOST_HOLDS))?;
     between("--stages", method.stages, MOST_STAGES)?;
-    between("--effort", method.effort, MOST_EFFORT)?;
+    if method.effort > 0 {
+        between("--effort", method.effort, MOST_EFFORT)?;
+    }
     let tracker = match method.tracker {
         Follower::Mpc => Tracker::Mpc,
         Follower::Feedback => Tracker::Feedback,

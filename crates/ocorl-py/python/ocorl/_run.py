@@ -508,7 +508,7 @@ def optimal(
     stages : int, default 1
         See :func:`plan`.
     effort : int, default 1
-        How often the portfolio of searches is repeated, with other random initial guesses.
+        How often the portfolio of searches is repeated, with other random initial guesses; 0 for one kind of search.
     threads : int, optional
         Number of threads; by default all processors.
 

@@ -22,6 +22,9 @@ pub struct Checkpoint {
     pub model: Option<model::Checkpoint>,
     /// Last plan from each initial state, hallucinated controls included.
     pub plans: Vec<Option<Plan>>,
+    /// Distinct basins that the searches found from each initial state; empty if none are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub basins: Vec<Vec<Plan>>,
     /// Source of the control of each rollout.
     pub followed: Vec<PlanSource>,
     /// Early terminations for each initial state; empty if there were none.
@@ -69,6 +72,11 @@ impl Learner {
             data: self.data.clone(),
             model,
             plans: self.last.iter().map(|p| p.as_ref().map(written)).collect(),
+            basins: if self.basins.iter().any(|basins| !basins.is_empty()) {
+                self.basins.iter().map(|basins| basins.iter().map(written).collect()).collect()
+            } else {
+                Vec::new()
+            },
             followed: self.followed.clone()?,
             setbacks: if self.setbacks.iter().any(Option::is_some) {
                 self.setbacks.clone()
@@ -89,6 +97,7 @@ impl Learner {
     /// Restores the plans of an episode that another process proposed, before this learner observes its results.
     pub fn restore_plans(&mut self, checkpoint: &Checkpoint) -> Result<(), LearnError> {
         self.last = self.plans(checkpoint.plans.clone())?;
+        self.basins = self.all_basins(&checkpoint.basins)?;
         self.followed = Some(checkpoint.followed.clone());
         self.setbacks = self.all_setbacks(&checkpoint.setbacks);
         self.restore_trust(&checkpoint.trust, &checkpoint.tubes)
@@ -119,6 +128,16 @@ impl Learner {
         (0..self.starts.len()).map(|start| stored.get(start).copied().flatten()).collect()
     }
 
+    /// Returns one list for each initial state from the stored basins, and checks them.
+    fn all_basins(&self, stored: &[Vec<Plan>]) -> Result<Vec<Vec<Plan>>, LearnError> {
+        let dims = self.task().dims();
+        let sound = |plan: &Plan| plan.is_sound_plan(dims.state) && plan.controls.size() == dims.control;
+        if !stored.iter().flatten().all(sound) {
+            return Err(LearnError::Checkpoint("one of its basins does not have the dimensions of the task"));
+        }
+        Ok((0..self.starts.len()).map(|start| stored.get(start).cloned().unwrap_or_default()).collect())
+    }
+
     /// Restores plans from their stored form, and checks them.
     fn plans(&self, plans: Vec<Option<Plan>>) -> Result<Vec<Option<Plan>>, LearnError> {
         let dims = self.task().dims();
@@ -139,6 +158,7 @@ impl Learner {
             data,
             model,
             plans,
+            basins,
             followed,
             setbacks,
             screening,
@@ -157,6 +177,7 @@ impl Learner {
             ));
         }
         let last = self.plans(plans)?;
+        self.basins = self.all_basins(&basins)?;
         if let Some(stored) = &model {
             let mut again = self.model.fork();
             again.restore(&data, stored)?;

@@ -169,7 +169,14 @@ impl Holds {
     /// Returns the grid on which the plan is made.
     pub(super) fn grid(&self) -> Grid {
         let transcription = Transcription::single(Integrator::EulerTrapezoid);
-        Grid { fine: self.times.clone(), coarse: None, transcription, clock: !self.equal, held: true }
+        Grid {
+            fine: self.times.clone(),
+            coarse: None,
+            transcription,
+            coarse_transcription: transcription,
+            clock: !self.equal,
+            held: true,
+        }
     }
 
     /// Returns `policy` sampled at the start of each hold, and a schedule that measures at all their ends.

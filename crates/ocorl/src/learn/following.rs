@@ -1,12 +1,13 @@
 //! Creation of the policy that follows a plan, according to the settings.
 
+use super::planning::ACCURATE;
 use super::settings::{PlanSettings, Settings, TrackSettings, TrackerName};
 use crate::explore::MeanModel;
 use crate::linalg::Blocks;
 use crate::model::StatisticalModel;
-use crate::plan::{Transcription, held_grid};
+use crate::plan::{Problem, Transcription, held_grid};
 use crate::simulate::Policy;
-use crate::system::Task;
+use crate::system::{Dynamics, Task};
 use crate::track::{
     FallbackSettings, Feedback, MpcSettings, MpcSolver, Receding, Reference, ReplanSolver, Solver, held, mpc,
     rate_limited, replan,
@@ -23,7 +24,7 @@ pub(super) fn policy(
 ) -> Box<dyn Policy + Send> {
     let (fallback, track, plan) = (&FallbackSettings::of(task), &settings.track, &settings.plan);
     let dynamics = Box::new(MeanModel::new(model.clone()));
-    let transcription = transcription(plan, track, reference.times.len() - 1);
+    let transcription = transcription_along(task, settings, model, &reference);
     let policy = match track.policy {
         TrackerName::Feedback if plan.hold > 0.0 => Box::new(Feedback::new(reference, fallback)),
         TrackerName::Feedback => rate_limited(Box::new(Feedback::new(reference, fallback)), fallback, None),
@@ -38,6 +39,23 @@ pub(super) fn policy(
         }
     };
     if plan.hold > 0.0 { held(policy, fallback, plan.hold) } else { policy }
+}
+
+/// Returns the transcription with which the tracker follows a plan. Where the planner integrates more accurately than its settings say, the
+/// tracker does so too: otherwise it would correct a difference that is not there.
+fn transcription_along(
+    task: &Task,
+    settings: &Settings,
+    model: &Arc<dyn StatisticalModel>,
+    reference: &Reference,
+) -> Transcription {
+    let transcription = transcription(&settings.plan, &settings.track, reference.times.len() - 1);
+    if settings.plan.effort == 0 {
+        return transcription;
+    }
+    let make = || Box::new(MeanModel::new(model.clone())) as Box<dyn Dynamics>;
+    let problem = Problem { initial_state: reference.states.at(0), ..Problem::of(task, &reference.times) };
+    transcription.accurate(&make, &problem, &reference.plan.start(), ACCURATE)
 }
 
 /// Returns the transcription of the tracker: its own method, with the integration steps of a plan that has this number of intervals.

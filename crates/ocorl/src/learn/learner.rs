@@ -119,6 +119,8 @@ pub struct Learner {
     pub(super) episode: usize,
     /// Last plan from each initial state, hallucinated controls included.
     pub(super) last: Vec<Option<Plan>>,
+    /// Distinct basins that the last searches found from each initial state.
+    pub(super) basins: Vec<Vec<Plan>>,
     /// Source of the control of each rollout of the last proposal; `None` before the first.
     pub(super) followed: Option<Vec<PlanSource>>,
     /// Early terminations for each initial state.
@@ -210,6 +212,7 @@ impl Learner {
         }
         let (last, setbacks) = (vec![None; starts.len()], vec![None; starts.len()]);
         let (trust, tubes) = (vec![Trust::default(); starts.len()], vec![None; starts.len()]);
+        let basins = vec![Vec::new(); starts.len()];
         let (data, explore) = (Measurements::new(settings.model_dims(&task)), parts.explore(&settings));
         let states = StateDataset::new(&task, settings.states.clone());
         let model: Arc<dyn StatisticalModel> = model.into();
@@ -225,6 +228,7 @@ impl Learner {
             states,
             episode: 0,
             last,
+            basins,
             followed: None,
             setbacks,
             screening: Screening::default(),
@@ -428,7 +432,9 @@ impl Learner {
         let task = self.planned_task();
         let mean = Exploration::Mean.planning_problem(&model, &task, 0.0, stream);
         let settings = &self.settings.plan;
+        let known = self.known_trajectories(start);
         let planning = Planning {
+            known: &known,
             task: &task,
             initial_state: &self.starts[start],
             settings,
@@ -462,8 +468,9 @@ impl Learner {
             other => (other, None),
         };
         match planned {
-            Ok(Planned { plan, mean_cost, iterations }) => {
+            Ok(Planned { plan, mean_cost, iterations, basins }) => {
                 self.tubes[start] = tube;
+                self.basins[start] = basins;
                 let (planned_cost, outcome) = (plan.cost, plan.outcome);
                 observer.observe(&Event::Planned {
                     episode,
@@ -485,6 +492,18 @@ impl Learner {
                 if last { PlanSource::Plan { mean_cost: None } } else { PlanSource::Excitation }
             }
         }
+    }
+
+    /// Returns the trajectories from which searches start in addition to the last plan: the basins of the last episode, if there are
+    /// several, and what was measured in it.
+    fn known_trajectories(&self, start: usize) -> Vec<Plan> {
+        let basins = &self.basins[start];
+        if basins.is_empty() || self.settings.time == Time::Discrete {
+            return Vec::new();
+        }
+        let measured = self.data.last_pass(&self.starts[start], self.task.horizon);
+        let measured = measured.map(|trajectory| Plan::given(trajectory, f64::INFINITY));
+        basins.iter().cloned().chain(measured).collect()
     }
 
     /// Makes a plan again until its tube stays within the limits and its spread within the trust, or the rounds are used up. Of several

@@ -6,8 +6,9 @@ use super::weight_search::WeightSearch;
 use crate::explore::PlanningProblem;
 use crate::linalg::Blocks;
 use crate::plan::{
-    self, ForwardPass, Ilqr, PathConstraints, Plan, PlanError, Problem, Raced, RateConstraint, SearchKind,
-    Start, Transcription, better, each_of, held_grid, in_stages, race, same_basin,
+    self, ForwardPass, Ilqr, Origin, PathConstraints, Plan, PlanError, Problem, Raced, RateConstraint,
+    SearchKind, Start, Transcription, better, each_of, held_grid, in_stages, race, same_basin,
+    sampled_starts, variations,
 };
 use crate::random::Stream;
 use crate::system::{Bounds, Dynamics, Task};
@@ -21,6 +22,8 @@ pub(super) struct Planning<'a> {
     pub(super) start: usize,
     pub(super) settings: &'a PlanSettings,
     pub(super) grid: Grid,
+    /// Trajectories from which searches on the coarse grid start: distinct basins of the last episode, and measured ones.
+    pub(super) known: &'a [Plan],
     /// Root mean square of each measured control, minus the safe control.
     pub(super) control_size: &'a [f64],
     /// Part of the width of the state limits by which the plan stays away from them.
@@ -35,8 +38,10 @@ pub(super) struct Grid {
     pub(super) fine: Vec<f64>,
     /// Node times of the first searches; `None` if they use those of the plan.
     pub(super) coarse: Option<Vec<f64>>,
-    /// Numerical integration of an interval.
+    /// Numerical integration of an interval of the fine grid.
     pub(super) transcription: Transcription,
+    /// Numerical integration of an interval of the coarse grid.
+    pub(super) coarse_transcription: Transcription,
     /// Whether the last control of the task is the length of an interval.
     pub(super) clock: bool,
     /// Whether the control changes at the nodes only (discrete time), so that a rate limit applies from node to node. Otherwise a
@@ -50,13 +55,27 @@ impl Grid {
         let grid = |intervals: usize| held_grid(task.horizon, settings.hold, intervals);
         let fine = grid(settings.intervals);
         let coarse = grid(settings.intervals.div_ceil(COARSER));
+        let transcription = settings.transcription(fine.len() - 1);
         Grid {
-            transcription: settings.transcription(fine.len() - 1),
+            transcription,
+            coarse_transcription: transcription,
             coarse: (coarse.len() < fine.len()).then_some(coarse),
             fine,
             clock: false,
             held: false,
         }
+    }
+}
+
+impl Grid {
+    fn transcriptions(&self) -> [Transcription; 2] {
+        [self.transcription, self.coarse_transcription]
+    }
+
+    /// Returns the transcription of a beginning of the fine or of the coarse grid; the first interval tells which.
+    fn transcription_of(&self, times: &[f64]) -> Transcription {
+        let coarse = self.coarse.as_ref().is_some_and(|coarse| coarse.get(1) == times.get(1));
+        if coarse { self.coarse_transcription } else { self.transcription }
     }
 }
 
@@ -69,20 +88,31 @@ pub(super) struct Planned {
     pub(super) mean_cost: f64,
     /// Number of iterations of all searches.
     pub(super) iterations: usize,
+    /// Distinct basins on the mean model, cheapest first, on the grid of the first searches.
+    pub(super) basins: Vec<Plan>,
 }
 
 /// A plan on a coarse grid is refined if its cost is at most this factor above the best known; the error of a coarse grid is smaller.
 const WORTH_REFINING: f64 = 1.05;
 
+/// Largest estimated error of the integration, relative to the cost of a plan, on the fine and on the coarse grid.
+pub(super) const ACCURATE: f64 = 1e-3;
+const ROUGHLY_ACCURATE: f64 = 1e-2;
+
+/// Largest number of basins that are kept for the next episode; they cost at most twice as much as the cheapest.
+const KEPT: usize = 3;
+
 /// Name of the kind of search that the settings describe.
 const OWN: &str = "as set";
 
 /// Kinds of searches that compete with that of the settings. Their sizes are multiples of the size of the measured controls.
-const KINDS: [SearchKind; 4] = [
-    SearchKind { name: "5 stages", stages: 5, size: 1.0, random: 1 },
-    SearchKind { name: "whole horizon", stages: 1, size: 1.0, random: 3 },
-    SearchKind { name: "3 stages", stages: 3, size: 1.0, random: 1 },
-    SearchKind { name: "8 stages", stages: 8, size: 1.0, random: 0 },
+const KINDS: [SearchKind; 6] = [
+    SearchKind::random("5 stages", 5, 1.0, 1),
+    SearchKind::random("whole horizon", 1, 1.0, 3),
+    SearchKind::random("3 stages", 3, 1.0, 1),
+    SearchKind::sampled("sampled", 1, 1.5, 1),
+    SearchKind::varied("varied"),
+    SearchKind::random("8 stages", 8, 1.0, 0),
 ];
 
 /// Distance from a limit, relative to the width of the limits, below which a plan counts as moving along it.
@@ -99,10 +129,53 @@ impl Planning<'_> {
     /// Plans for the problem `exploration`. `mean` is the problem on the mean model; with `on_the_mean` it is the only one. `last` is the
     /// previous plan.
     ///
+    /// With a search effort, the integration is made so accurate that its error does not mislead the searches: before they begin by the last
+    /// plan, and once more by the plan that they find.
+    pub(super) fn solve(
+        &self,
+        on_the_mean: bool,
+        exploration: &PlanningProblem,
+        mean: &PlanningProblem,
+        last: Option<&Plan>,
+    ) -> Result<Planned, PlanError> {
+        let accurate = last.map_or_else(|| self.clone(), |last| self.accurate_along(mean, last));
+        let planned = accurate.solve_on_grid(on_the_mean, exploration, mean, last)?;
+        let again = accurate.accurate_along(mean, &planned.plan);
+        if again.grid.transcriptions() == accurate.grid.transcriptions() {
+            return Ok(planned);
+        }
+        // The searches need not compete again.
+        let settings = PlanSettings { effort: 0, ..self.settings.clone() };
+        let again = Planning { settings: &settings, known: &[], ..again };
+        let next = again.solve_on_grid(on_the_mean, exploration, mean, Some(&planned.plan))?;
+        Ok(Planned { iterations: planned.iterations + next.iterations, basins: planned.basins, ..next })
+    }
+
+    /// Returns the same planning with transcriptions whose error in the cost of `plan` on the mean model is small.
+    fn accurate_along(&self, mean: &PlanningProblem, plan: &Plan) -> Self {
+        let mut out = self.clone();
+        if self.settings.effort == 0 || self.grid.clock {
+            return out;
+        }
+        let nu = self.task.controls.len();
+        let enough = |times: &[f64], from: Transcription, tolerance: f64| {
+            let start = plan.refined(times, 2);
+            let start = Start { controls: narrow(&start.controls, nu), ..start };
+            self.pose(mean, times, |dynamics, problem, _| from.accurate(dynamics, problem, &start, tolerance))
+        };
+        out.grid.transcription = enough(&self.grid.fine, self.grid.transcription, ACCURATE);
+        if let Some(coarse) = &self.grid.coarse {
+            out.grid.coarse_transcription = enough(coarse, self.grid.coarse_transcription, ROUGHLY_ACCURATE);
+        }
+        out
+    }
+
+    /// Plans with the transcriptions of the grid.
+    ///
     /// On the mean model, one search starts from the last plan on the fine grid. Others start on a coarse grid in stages, and their best is
     /// refined if it can be better (without a coarse grid they use the fine one). For `exploration`, one search starts from the last plan
     /// and one from the best mean plan, so that the result never costs more there than the mean plan.
-    pub(super) fn solve(
+    fn solve_on_grid(
         &self,
         on_the_mean: bool,
         exploration: &PlanningProblem,
@@ -127,14 +200,17 @@ impl Planning<'_> {
         let known = best.as_ref().and_then(|plan| plan.as_ref().ok()).map(|plan| plan.cost);
         // A search along a limit costs many times as much as one without: the first kind must do then.
         let mut limited = false;
-        let raced = race(&self.kinds(), self.settings.effort, known, &mut |kind| {
+        let kept = self.known.iter().map(|plan| plan.refined(first, 2)).collect::<Vec<_>>();
+        let kept: Vec<_> = self.searches(mean, first, &kept).into_iter().map(&mut count).collect();
+        let raced = race(&self.kinds(), self.settings.effort, known, kept, &mut |kind, best| {
             if limited {
                 return Vec::new();
             }
-            let results = self.search_of_kind(kind, mean, first);
+            let results = self.search_of_kind(kind, mean, first, best);
             limited = results.iter().flatten().any(|plan| self.is_limited(plan));
             results.into_iter().map(&mut count).collect()
         });
+        let basins = raced.as_ref().map_or(Vec::new(), |raced| self.worth_keeping(&raced.basins));
         let mut is_better = |raced: &Raced, known: &Plan| match coarse {
             _ if raced.basins[0].cost > WORTH_REFINING * known.cost => false,
             None => true,
@@ -153,19 +229,24 @@ impl Planning<'_> {
             (_, Err(error)) => return Err(error),
             (known, Ok(raced)) => {
                 let attempts = raced.attempts.clone();
-                // After stages a start has states, because a long plan that ends in balance diverges in open loop.
-                let stages = self.settings.stages.max(1 + usize::from(self.settings.effort > 0));
                 let refined = raced.refined(1 + self.settings.effort, WORTH_REFINING, &mut |plan| {
                     if coarse.is_none() {
                         return Ok(plan.clone());
                     }
-                    count(self.search(mean, fine, &[plan.refined(fine, stages)]))
+                    let start = if self.settings.effort == 0 {
+                        plan.refined(fine, self.settings.stages)
+                    } else {
+                        self.pose(mean, fine, |dynamics, problem, _| {
+                            plan.followed(dynamics().as_mut(), problem)
+                        })
+                    };
+                    count(self.search(mean, fine, &[start]))
                 });
                 Plan { attempts, ..best_so_far(known, refined)? }
             }
         };
         if on_the_mean {
-            return Ok(Planned { mean_cost: best.cost, plan: best, iterations });
+            return Ok(Planned { mean_cost: best.cost, plan: best, iterations, basins });
         }
         let exploration = &exploration.clone().with_cost_rate(self.task, best.cost.abs() / self.task.horizon);
         let extra = exploration.hallucinated_controls();
@@ -181,7 +262,7 @@ impl Planning<'_> {
                 let best = if other.cost < plan.0.cost { other } else { plan.0 };
                 plan = (best, plan.1 + n);
             }
-            return Ok(Planned { plan: plan.0, mean_cost: best.cost, iterations: plan.1 });
+            return Ok(Planned { plan: plan.0, mean_cost: best.cost, iterations: plan.1, basins });
         }
         let again = last.filter(|p| p.controls.size() == nu + extra).map(|p| warm(p, nu + extra));
         let from_last = again.map(|again| count(self.search(exploration, fine, &[again])));
@@ -195,7 +276,14 @@ impl Planning<'_> {
                 best_so_far(other, count(self.search(exploration, fine, &[from_mean])))?
             }
         };
-        Ok(Planned { plan: Plan { attempts, ..plan }, mean_cost, iterations })
+        Ok(Planned { plan: Plan { attempts, ..plan }, mean_cost, iterations, basins })
+    }
+
+    /// Returns the basins from which the searches of the next episode start; none with a single kind of search, or if all searches agree.
+    fn worth_keeping(&self, basins: &[Plan]) -> Vec<Plan> {
+        let count = if self.settings.effort == 0 || basins.len() == 1 { 0 } else { KEPT };
+        let worth = |plan: &&Plan| plan.cost - basins[0].cost <= basins[0].cost.abs();
+        basins.iter().filter(worth).take(count).cloned().collect()
     }
 
     /// Returns whether a plan is subject to constraints or moves along a limit of a state.
@@ -213,9 +301,12 @@ impl Planning<'_> {
     /// Returns the kinds of searches that compete, in order.
     fn kinds(&self) -> Vec<SearchKind> {
         let (stages, random) = (self.settings.stages, self.settings.random_starts);
-        let own = SearchKind { name: OWN, stages, size: 1.0, random };
+        let own = SearchKind::random(OWN, stages, 1.0, random);
         let others = std::iter::repeat_n(KINDS, self.settings.effort).flatten();
-        std::iter::once(own).chain(others.filter(|kind| kind.stages != stages)).collect()
+        let differs = |kind: &SearchKind| kind.origin != Origin::Random || kind.stages != stages;
+        // With the length of an interval as a control, only local searches from random controls apply.
+        let applies = |kind: &SearchKind| kind.origin == Origin::Random || !self.grid.clock;
+        std::iter::once(own).chain(others.filter(|kind| differs(kind) && applies(kind))).collect()
     }
 
     /// Returns the result of each search of a kind over the whole horizon. A search in stages is one search.
@@ -224,12 +315,19 @@ impl Planning<'_> {
         kind: &SearchKind,
         mean: &PlanningProblem,
         times: &[f64],
+        best: Option<&Plan>,
     ) -> Vec<Result<Plan, PlanError>> {
-        let starts = |intervals: usize| self.starts(kind, intervals);
+        let (rest, stream) = (&self.task.safe_control, self.stream.child(kind.name));
+        let starts = |intervals: usize| match kind.origin {
+            Origin::Sampled => self.pose(mean, &times[..=intervals], |dynamics, problem, _| {
+                sampled_starts(dynamics, problem, kind, rest, self.control_size, &stream)
+            }),
+            Origin::Varied => best.map_or(Vec::new(), |best| variations(best, rest, &stream)),
+            Origin::Random => self.starts(kind, intervals),
+        };
         if kind.stages == 1 {
             return self.searches(mean, times, &starts(times.len() - 1));
         }
-        let rest = &self.task.safe_control;
         vec![in_stages(times, kind.stages, rest, &starts, &mut |times, starts| {
             self.search(mean, times, starts)
         })]
@@ -312,7 +410,7 @@ impl Planning<'_> {
             rate_limit: rates.as_ref().map(Rates::constraint),
             state_bounds: Some(&self.task.state_bounds),
             constraints: PathConstraints { constraints: self.task.constraints.as_deref(), margins: None },
-            transcription: self.grid.transcription,
+            transcription: self.grid.transcription_of(times),
         };
         if !self.grid.clock {
             return act(&|| exploration.dynamics(), &problem, None);

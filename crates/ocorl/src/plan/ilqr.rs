@@ -228,14 +228,7 @@ impl Ilqr {
         self.expansion.terminal_hessian.resize(dims.state * dims.state, 0.0);
         self.expansion.fractions.clear();
         self.expansion.fractions.extend((0..stages).map(|s| transcription.weight(s)));
-        self.stage_times.clear();
-        self.stage_weights.clear();
-        for t in problem.times.windows(2) {
-            for s in 0..stages {
-                self.stage_times.push(t[0] + transcription.fraction(s) * (t[1] - t[0]));
-                self.stage_weights.push(transcription.weight(s) * (t[1] - t[0]));
-            }
-        }
+        transcription.sample(problem.times, &mut self.stage_times, &mut self.stage_weights);
         self.trace.clear();
         self.trace.reserve(self.settings.max_iterations);
     }

@@ -15,9 +15,9 @@
 //! Left out on purpose: constraints between the steps (they hold at the start of each integration step and at the end), and the curvature
 //! ∂²g/∂z² (Gauss–Newton).
 
-use super::{Guess, Ilqr, Plan, PlanError, Problem, Settings, Start};
+use super::{Ilqr, Plan, PlanError, Problem, Settings, Start};
 use crate::linalg::{Blocks, Linearization, Points, Quadratization};
-use crate::system::{Bounds, Constraint, Constraints, Cost, Dims, Dynamics, Extent};
+use crate::system::{Bounds, Constraint, Constraints, Cost, Dims, Dynamics, Extent, add_term};
 
 /// Largest number of searches, each with new multipliers.
 const SEARCHES: usize = 30;
@@ -31,8 +31,17 @@ const OUTSIDE: f64 = 1e-6;
 /// Factor on ρ after a search that did not reduce the violation to a quarter.
 const STIFFER: f64 = 5.0;
 
-/// Cost below which a plan costs nothing.
-const NOTHING: f64 = 1e-12;
+/// Number of searches in sequence that do not reduce the violation, after which there is no hope.
+const STUCK: usize = 6;
+
+/// Violation, in units of the scale, up to which a start is so near that the search with constraints begins there.
+const ROUGHLY: f64 = 1e-2;
+
+/// Scale of the cost below which there is none.
+const TINY: f64 = 1e-12;
+
+/// Cost of a plan, relative to that of the guess, below which it costs nothing.
+const NOTHING: f64 = 1e-6;
 
 /// Distance from a state limit, relative to the width of the limits, below which the limit counts as reached.
 const NEAR: f64 = 1e-3;
@@ -54,7 +63,8 @@ pub struct PathConstraints<'a> {
 ///
 /// The first search rejects trajectories that leave the state limits, and ignores the constraints; it costs nothing more where none of them
 /// is active. If its plan reaches a limit or violates a constraint, or if it finds no plan, a second search uses the augmented
-/// Lagrangian. The better plan is returned.
+/// Lagrangian. The better plan is returned. A start that moves along a limit already, and any start where the
+/// end is constrained, is improved by the augmented Lagrangian alone if that succeeds.
 pub fn plan_within_limits(
     f: &mut dyn Dynamics,
     problem: &Problem<'_>,
@@ -62,24 +72,42 @@ pub fn plan_within_limits(
     start: &Start,
 ) -> Result<Plan, PlanError> {
     let mut ilqr = Ilqr::new(settings.clone());
+    let limits = Limits::of(problem, f.dims(), settings.limit_margin)?;
+    if let Some(limits) = &limits
+        && let Some(guess) = evaluated(f, &Problem { state_bounds: None, ..*problem }, settings, start)
+        && limits.begin_at(&guess)
+        && let Ok(plan) = limits.constrain(&mut ilqr, f, problem, guess)
+    {
+        return Ok(plan);
+    }
     let found = ilqr.plan(f, problem, start.guess());
-    let Some(limits) = Limits::of(problem, f.dims(), settings.limit_margin)? else { return found };
+    let Some(limits) = limits else { return found };
     match found {
         Ok(plan) if !limits.are_reached_by(&plan) => Ok(plan),
         Ok(plan) => {
-            let from = Start { controls: plan.controls.clone(), states: Some(plan.states.clone()) };
             let inside = limits.violation(&plan).by <= 0.0;
-            match limits.constrain(&mut ilqr, f, problem, from.guess()) {
+            match limits.constrain_freely(&mut ilqr, f, problem, &plan.start()) {
                 Ok(other) if !inside || other.cost < plan.cost => Ok(other),
                 Err(error) if limits.violation_from(2 * limits.width.len(), &plan).by > OUTSIDE => Err(error),
                 _ => Ok(plan),
             }
         }
         Err(error @ PlanError::NoFinitePlan { .. }) => limits
-            .constrain(&mut ilqr, f, problem, start.guess())
+            .constrain_freely(&mut ilqr, f, problem, start)
             .map_err(|new| if matches!(new, PlanError::NoFinitePlan { .. }) { error } else { new }),
         error => error,
     }
+}
+
+/// Returns the trajectory of a start, without a search.
+fn evaluated(
+    f: &mut dyn Dynamics,
+    problem: &Problem<'_>,
+    settings: &Settings,
+    start: &Start,
+) -> Option<Plan> {
+    let only = Settings { max_iterations: 0, ..settings.clone() };
+    Ilqr::new(only).plan(f, problem, start.guess()).ok()
 }
 
 /// Limits of the states and general constraints as rows c ≤ 0: lower and upper limit of each state, then the constraints.
@@ -107,10 +135,11 @@ impl<'a> Limits<'a> {
     fn of(problem: &Problem<'a>, dims: Dims, margin: f64) -> Result<Option<Self>, PlanError> {
         let PathConstraints { constraints, margins } = problem.constraints;
         let general = constraints.filter(|g| !g.list().is_empty());
-        if problem.state_bounds.is_none() && general.is_none() {
+        let state_bounds = problem.state_bounds.filter(|bounds| bounds.is_limiting());
+        if state_bounds.is_none() && general.is_none() {
             return Ok(None);
         }
-        let bounds = problem.state_bounds.cloned().unwrap_or_else(|| Bounds::none(dims.state));
+        let bounds = state_bounds.cloned().unwrap_or_else(|| Bounds::none(dims.state));
         let pairs = || bounds.lower.iter().zip(&bounds.upper);
         let width: Vec<f64> = pairs()
             .map(|(lower, upper)| match (lower.is_finite(), upper.is_finite()) {
@@ -166,6 +195,11 @@ impl<'a> Limits<'a> {
     /// Returns whether row `row` requires c = 0.
     fn is_equality(&self, row: usize) -> bool {
         row.checked_sub(2 * self.width.len()).is_some_and(|j| self.constraints()[j].equality)
+    }
+
+    /// Returns whether row `row` holds at the end alone.
+    fn is_at_the_end(&self, row: usize) -> bool {
+        row.checked_sub(2 * self.width.len()).is_some_and(|j| self.constraints()[j].extent == Extent::End)
     }
 
     /// Writes c of all rows at the state `x` of point `at`, with the values `g` of the constraints there; minus infinity where a row does
@@ -271,37 +305,43 @@ impl<'a> Limits<'a> {
         PlanError::Violated { constraint: name, time, by: by * scale }
     }
 
-    /// Searches with the limits as constraints. The cost of the plan is that of `problem`.
+    /// Returns whether the search with constraints begins at a start: if it moves along a limit or a constraint, which it violates a little
+    /// at most; and if the end is constrained, because the optimum without a goal may lead nowhere.
+    fn begin_at(&self, start: &Plan) -> bool {
+        let to_a_goal = self.constraints().iter().any(|constraint| constraint.extent == Extent::End);
+        to_a_goal || (-NEAR..=ROUGHLY).contains(&self.violation(start).by)
+    }
+
+    /// Searches without the limits first, and then with them as constraints.
+    fn constrain_freely(
+        &self,
+        ilqr: &mut Ilqr,
+        f: &mut dyn Dynamics,
+        problem: &Problem<'_>,
+        start: &Start,
+    ) -> Result<Plan, PlanError> {
+        let free = Problem { state_bounds: None, ..*problem };
+        let plan = ilqr.plan(f, &free, start.guess())?;
+        // Where the optimum without the constraints costs nothing, it tells neither the scale of the cost nor a way; the start does.
+        let told = |start: &Plan| plan.cost.abs() <= NOTHING * start.cost.abs();
+        let instead = evaluated(f, &free, &ilqr.settings, start).filter(told);
+        self.constrain(ilqr, f, problem, instead.unwrap_or(plan))
+    }
+
+    /// Searches from `plan` with the limits as constraints. The cost of the result is that of `problem`.
     fn constrain(
         &self,
         ilqr: &mut Ilqr,
         f: &mut dyn Dynamics,
         problem: &Problem<'_>,
-        guess: Guess<'_>,
+        mut plan: Plan,
     ) -> Result<Plan, PlanError> {
         let free = Problem { state_bounds: None, ..*problem };
-        let mut plan = ilqr.plan(f, &free, guess)?;
-        let span = problem.times[problem.intervals()] - problem.times[0];
-        // Without the constraints the optimum may cost nothing; then the cost rate at the start of the guess tells the scale, if it has one.
-        let point = [problem.initial_state, &guess.controls[..f.dims().control]].concat();
-        let mut rate = [0.0];
-        problem.cost.running(&problem.times[..1], Points::single(&point), &mut rate);
-        let scale = plan.cost.abs().max(1e-3 * span * rate[0].abs());
-        let scale = if scale > NOTHING { scale } else { 1.0 };
-        let weight = problem.transcription.weight(0).max(1e-3);
-        let points = self.margins.len() - 1;
-        let mut cost = ConstrainedCost {
-            inner: problem.cost,
-            limits: self,
-            every: problem.transcription.integrator.tableau().b.len(),
-            multipliers: vec![0.0; self.rows() * (points + 1)],
-            penalty: 10.0 * scale / (span * weight),
-            terminal_scale: span * weight / points as f64,
-        };
-        let mut before = f64::INFINITY;
+        let scale = plan.cost.abs();
+        let mut cost = ConstrainedCost::new(self, problem, if scale > TINY { scale } else { 1.0 });
+        let (mut before, mut stuck) = (f64::INFINITY, 0);
         for _ in 0..SEARCHES {
-            let from = Start { controls: plan.controls.clone(), states: Some(plan.states.clone()) };
-            let found = ilqr.plan(f, &Problem { cost: &cost, ..free }, from.guess());
+            let found = ilqr.plan(f, &Problem { cost: &cost, ..free }, plan.start().guess());
             let Ok(next) = found else { break };
             plan = next;
             let by = self.violation(&plan).by;
@@ -312,6 +352,10 @@ impl<'a> Limits<'a> {
             if by > 0.25 * before {
                 cost.penalty *= STIFFER;
             }
+            stuck = if by > 0.9 * before { stuck + 1 } else { 0 };
+            if stuck == STUCK {
+                break;
+            }
             before = by;
         }
         if self.violation(&plan).by > OUTSIDE {
@@ -320,6 +364,18 @@ impl<'a> Limits<'a> {
         plan.cost = ilqr.cost_of_trajectory(&free);
         Ok(plan)
     }
+}
+
+/// Passes `problem` to `act` with a quadratic penalty outside its limits and constraints in place of them, for costs of the size `scale`.
+pub(super) fn with_penalty<R>(
+    problem: &Problem<'_>,
+    dims: Dims,
+    scale: f64,
+    act: impl FnOnce(&Problem<'_>) -> R,
+) -> R {
+    let Ok(Some(limits)) = Limits::of(problem, dims, 0.0) else { return act(problem) };
+    let cost = ConstrainedCost::new(&limits, problem, scale);
+    act(&Problem { cost: &cost, state_bounds: None, constraints: PathConstraints::default(), ..*problem })
 }
 
 /// The cost of a problem with the terms of the augmented Lagrangian.
@@ -336,14 +392,34 @@ struct ConstrainedCost<'a> {
     terminal_scale: f64,
 }
 
-impl ConstrainedCost<'_> {
+impl<'a> ConstrainedCost<'a> {
+    /// Extends the cost of `problem`, whose values are of the size `scale`. All multipliers are zero.
+    fn new(limits: &'a Limits<'a>, problem: &Problem<'a>, scale: f64) -> Self {
+        let span = problem.times[problem.intervals()] - problem.times[0];
+        let weight = problem.transcription.weight(0).max(1e-3);
+        let points = limits.margins.len() - 1;
+        ConstrainedCost {
+            inner: problem.cost,
+            limits,
+            every: problem.transcription.integrator.tableau().b.len(),
+            multipliers: vec![0.0; limits.rows() * (points + 1)],
+            penalty: 10.0 * scale / (span * weight),
+            terminal_scale: span * weight / points as f64,
+        }
+    }
+
     fn end(&self) -> usize {
         self.limits.margins.len() - 1
     }
 
+    /// Returns ρ of a row. A constraint of the end alone has as many times the weight as there are steps.
+    fn penalty_of(&self, row: usize) -> f64 {
+        self.penalty * if self.limits.is_at_the_end(row) { self.end() as f64 } else { 1.0 }
+    }
+
     /// Returns λ + ρ c, with 0 for an inequality that presses on nothing.
     fn pressure(&self, row: usize, multiplier: f64, c: f64) -> f64 {
-        let pressure = multiplier + self.penalty * c;
+        let pressure = multiplier + self.penalty_of(row) * c;
         if self.limits.is_equality(row) { pressure } else { pressure.max(0.0) }
     }
 
@@ -359,7 +435,7 @@ impl ConstrainedCost<'_> {
             }
             let multiplier = self.multipliers[at * self.limits.rows() + row];
             let pressure = self.pressure(row, multiplier, c);
-            sum += (pressure * pressure - multiplier * multiplier) / (2.0 * self.penalty);
+            sum += (pressure * pressure - multiplier * multiplier) / (2.0 * self.penalty_of(row));
             if pressure != 0.0 {
                 active(row, pressure);
             }
@@ -397,16 +473,17 @@ impl ConstrainedCost<'_> {
             * self.terms(at, c, |row, pressure| {
                 if row < n {
                     let (i, width) = (row / 2, self.limits.width[row / 2]);
-                    gradient[i] += scale * if row % 2 == 0 { -pressure } else { pressure } / width;
-                    hessian[i * nz + i] += scale * self.penalty / (width * width);
-                    return;
+                    let slope = if row % 2 == 0 { -pressure } else { pressure } / width;
+                    let curvature = self.penalty_of(row) / (width * width);
+                    return add_term(i, scale * slope, scale * curvature, gradient, hessian);
                 }
                 let unit = self.limits.constraints()[row - n].scale;
+                let curvature = scale * self.penalty_of(row) / (unit * unit);
                 let slope = &slopes[(row - n) * inner.point()..][..reach];
                 for (j, a) in slope.iter().enumerate().filter(|(_, a)| **a != 0.0) {
                     gradient[place(j)] += scale * pressure * a / unit;
                     for (l, b) in slope.iter().enumerate() {
-                        hessian[place(j) * nz + place(l)] += scale * self.penalty * a * b / (unit * unit);
+                        hessian[place(j) * nz + place(l)] += curvature * a * b;
                     }
                 }
             })
@@ -464,15 +541,7 @@ impl Cost for ConstrainedCost<'_> {
 
     fn quadratize(&self, times: &[f64], z: Points<'_>, out: &mut Quadratization) {
         self.inner.quadratize(times, z, out);
-        let nz = z.dim();
-        if out.hessian.len() == 1 && z.len() > 1 {
-            // The terms of the limits make the Hessian differ from point to point.
-            let shared = out.hessian.at(0).to_vec();
-            out.hessian.resize(nz * nz, z.len());
-            for i in 0..z.len() {
-                out.hessian.at_mut(i).copy_from_slice(&shared);
-            }
-        }
+        out.separate_hessians();
         let (points, at_times) = self.steps(times, z);
         let mut linear = Linearization::default();
         if let Some(g) = self.limits.general {

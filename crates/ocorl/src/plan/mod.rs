@@ -22,6 +22,7 @@ mod portfolio;
 mod rate;
 mod riccati;
 mod rollout;
+mod sampling;
 mod sensitivity;
 mod shooting;
 mod stages;
@@ -30,8 +31,9 @@ mod transcription;
 
 pub use ilqr::{ForwardPass, Ilqr, Settings, Summary};
 pub use limits::{PathConstraints, plan_within_limits};
-pub use portfolio::{Attempt, Effort, Raced, SearchKind, SearchOfKind, race, same_basin};
+pub use portfolio::{Attempt, Effort, Origin, Raced, SearchKind, SearchOfKind, race, same_basin, variations};
 pub use rate::RateConstraint;
+pub use sampling::sampled_starts;
 pub use stages::{RoughToFine, Search, in_stages};
 pub use starts::{Start, best_of, better, each_of};
 pub use transcription::{Quadrature, Transcription};

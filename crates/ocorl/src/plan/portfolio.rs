@@ -11,7 +11,20 @@
 //! Agreement is evidence, not proof, that the cheapest basin is the global optimum.
 
 use super::{Plan, PlanError, Start, better};
+use crate::random::Stream;
 use serde::{Deserialize, Serialize};
+
+/// Source of the starts of a kind of search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The safe control and random controls.
+    Random,
+    /// Controls found by sampling ([`sampled_starts`](super::sampled_starts)).
+    Sampled,
+    /// Variations of the best plan so far ([`variations`]).
+    Varied,
+}
 
 /// A kind of search.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +35,35 @@ pub struct SearchKind {
     pub stages: usize,
     /// Standard deviation of the random controls around the safe control, in a unit of the caller's choice.
     pub size: f64,
+    /// Largest number of periods of the random controls over the horizon.
+    pub cycles: f64,
     /// Number of random starts in addition to the safe control.
     pub random: usize,
+    /// Source of the starts.
+    pub origin: Origin,
+}
+
+impl SearchKind {
+    /// Creates searches from the safe control and `random` smooth controls of up to two periods over the horizon.
+    pub const fn random(name: &'static str, stages: usize, size: f64, random: usize) -> Self {
+        SearchKind { name, stages, size, cycles: 2.0, random, origin: Origin::Random }
+    }
+
+    /// Creates searches from `count` controls found by sampling.
+    pub const fn sampled(name: &'static str, stages: usize, size: f64, count: usize) -> Self {
+        SearchKind { origin: Origin::Sampled, ..SearchKind::random(name, stages, size, count) }
+    }
+
+    /// Creates searches from variations of the best plan.
+    pub const fn varied(name: &'static str) -> Self {
+        SearchKind { origin: Origin::Varied, ..SearchKind::random(name, 1, 0.0, 0) }
+    }
+
+    /// Returns the kind with random controls of up to `cycles` periods.
+    #[must_use]
+    pub const fn with_cycles(self, cycles: f64) -> Self {
+        SearchKind { cycles, ..self }
+    }
 }
 
 /// One search of a portfolio and what it found.
@@ -67,6 +107,9 @@ impl Effort {
     }
 }
 
+/// Name of the searches in basins that were found before.
+const KEPT: &str = "kept";
+
 /// Relative difference of cost below which two plans on the same grid count as one basin.
 const SAME: f64 = 2e-3;
 
@@ -89,40 +132,34 @@ pub struct Raced {
     pub attempts: Vec<Attempt>,
 }
 
-/// Searches of one kind: the results of all its starts at the whole horizon.
-pub type SearchOfKind<'a> = dyn FnMut(&SearchKind) -> Vec<Result<Plan, PlanError>> + 'a;
+/// Searches of one kind: the results of all its starts at the whole horizon. It also receives the best plan so far.
+pub type SearchOfKind<'a> = dyn FnMut(&SearchKind, Option<&Plan>) -> Vec<Result<Plan, PlanError>> + 'a;
 
 /// Runs `kinds` in order until the cheapest basin has been found by `agreement` kinds. `known` is the cost of a plan that the caller
-/// already has, maybe on another grid; it counts as a kind of its own.
+/// already has, maybe on another grid; it counts as a kind of its own. `kept` has the results of searches in basins that were found before:
+/// they compete, but confirm nothing; neither do variations of the best plan.
 ///
 /// Returns the first error if no search finds a plan.
 pub fn race(
     kinds: &[SearchKind],
     agreement: usize,
     known: Option<f64>,
+    kept: Vec<Result<Plan, PlanError>>,
     search: &mut SearchOfKind<'_>,
 ) -> Result<Raced, PlanError> {
     let mut raced = Raced { basins: Vec::new(), attempts: Vec::new() };
+    let mut failure = None;
+    let mut least = raced.add(KEPT, kept, &mut failure);
     // Cost of the best plan of each kind.
     let mut bests: Vec<f64> = Vec::new();
-    let mut failure = None;
     for (i, kind) in kinds.iter().enumerate() {
-        let results = search(kind);
-        let (mut best, from) = (f64::INFINITY, raced.attempts.len());
-        for result in results {
-            raced
-                .attempts
-                .push(Attempt { kind: kind.name, cost: result.as_ref().ok().map(|plan| plan.cost) });
-            match result {
-                Ok(plan) => {
-                    best = best.min(plan.cost);
-                    raced.keep(plan);
-                }
-                Err(error) => failure = failure.or(Some(error)),
-            }
+        let from = raced.attempts.len();
+        let results = search(kind, raced.best());
+        let best = raced.add(kind.name, results, &mut failure);
+        least = least.min(best);
+        if kind.origin != Origin::Varied {
+            bests.push(best);
         }
-        bests.push(best);
-        let least = bests.iter().copied().fold(f64::INFINITY, f64::min);
         let agree = |cost: Option<f64>| cost.is_some_and(|cost| same_basin(cost, least));
         let first = &raced.attempts[from..];
         let one_basin =
@@ -141,6 +178,31 @@ pub fn race(
 }
 
 impl Raced {
+    /// Records the results of the searches of a kind, and returns the least cost among them.
+    fn add(
+        &mut self,
+        kind: &'static str,
+        results: Vec<Result<Plan, PlanError>>,
+        failure: &mut Option<PlanError>,
+    ) -> f64 {
+        let mut best = f64::INFINITY;
+        for result in results {
+            self.attempts.push(Attempt { kind, cost: result.as_ref().ok().map(|plan| plan.cost) });
+            match result {
+                Ok(plan) => {
+                    best = best.min(plan.cost);
+                    self.keep(plan);
+                }
+                Err(error) => *failure = failure.take().or(Some(error)),
+            }
+        }
+        best
+    }
+
+    fn best(&self) -> Option<&Plan> {
+        self.basins.iter().min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+
     /// Keeps the cheaper of two plans of one basin.
     fn keep(&mut self, plan: Plan) {
         match self.basins.iter_mut().find(|other| same_basin(other.cost, plan.cost)) {
@@ -175,11 +237,11 @@ impl Start {
         center: &[f64],
         unit: &[f64],
         intervals: usize,
-        stream: &crate::random::Stream,
+        stream: &Stream,
     ) -> Vec<Start> {
         let random = (0..kind.random).map(|i| {
             let rng = &mut stream.index(i).rng();
-            let mut start = Start::random(center, kind.size, 2.0, intervals, rng);
+            let mut start = Start::random(center, kind.size, kind.cycles, intervals, rng);
             for k in 0..intervals {
                 for ((u, center), unit) in start.controls.at_mut(k).iter_mut().zip(center).zip(unit) {
                     *u = center + unit * (*u - center);
@@ -189,6 +251,42 @@ impl Start {
         });
         std::iter::once(Start::constant(center, intervals)).chain(random).collect()
     }
+}
+
+/// Speeds at which a plan is varied.
+const SPEEDS: [f64; 4] = [0.7, 0.85, 1.2, 1.4];
+
+/// Standard deviations of the random changes of a plan, relative to the size of its controls.
+const CHANGES: [f64; 3] = [0.1, 0.3, 0.6];
+
+/// Returns starts near a plan, on its grid: the same trajectory faster and slower, and with smooth random changes of its controls around
+/// `center`. Neighbouring basins of a swing-up often differ by the time that it takes.
+pub fn variations(plan: &Plan, center: &[f64], stream: &Stream) -> Vec<Start> {
+    let (times, n) = (&plan.times, plan.controls.len());
+    let end = times[n];
+    let at_speed = |speed: &f64| {
+        let other: Vec<f64> = times.iter().map(|t| (speed * t).min(end)).collect();
+        let mut start = Start::constant(center, n);
+        for (k, t) in other[..n].iter().enumerate() {
+            start.controls.at_mut(k).copy_from_slice(if *t < end { plan.control(*t) } else { center });
+        }
+        Start { states: Some(plan.states_at(&other)), ..start }
+    };
+    let square = |r: usize| plan.controls.iter().map(|u| (u[r] - center[r]).powi(2)).sum::<f64>() / n as f64;
+    let size: Vec<f64> = (0..center.len()).map(|r| square(r).sqrt()).collect();
+    let changed = |(i, change): (usize, &f64)| {
+        let zero = vec![0.0; center.len()];
+        let mut start = Start::random(&zero, *change, 4.0, n, &mut stream.index(i).rng());
+        for k in 0..n {
+            for ((u, planned), size) in
+                start.controls.at_mut(k).iter_mut().zip(plan.controls.at(k)).zip(&size)
+            {
+                *u = planned + size * *u;
+            }
+        }
+        Start { states: Some(plan.states.clone()), ..start }
+    };
+    SPEEDS.iter().map(at_speed).chain(CHANGES.iter().enumerate().map(changed)).collect()
 }
 
 #[cfg(test)]
@@ -201,7 +299,7 @@ mod tests {
     }
 
     const fn kind(name: &'static str) -> SearchKind {
-        SearchKind { name, stages: 1, size: 1.0, random: 2 }
+        SearchKind::random(name, 1, 1.0, 2)
     }
 
     const KINDS: [SearchKind; 4] = [kind("a"), kind("b"), kind("c"), kind("d")];
@@ -209,7 +307,7 @@ mod tests {
     /// Runs a race in which kind i finds the costs `found[i]`, and returns the kinds that ran and the costs of the basins.
     fn run(found: [&[f64]; 4], agreement: usize, known: Option<f64>) -> (usize, Vec<f64>, Effort) {
         let mut ran = 0;
-        let raced = race(&KINDS, agreement, known, &mut |_| {
+        let raced = race(&KINDS, agreement, known, Vec::new(), &mut |_, _| {
             ran += 1;
             found[ran - 1].iter().map(|cost| Ok(plan(*cost))).collect()
         })
@@ -237,15 +335,28 @@ mod tests {
     }
 
     #[test]
+    fn a_kept_basin_competes_but_confirms_nothing() {
+        let mut ran = 0;
+        let found: [&[f64]; 4] = [&[12.5, 13.0, 12.9], &[8.0], &[5.6, 9.0], &[1.0]];
+        let raced = race(&KINDS, 1, None, vec![Ok(plan(5.6))], &mut |_, _| {
+            ran += 1;
+            found[ran - 1].iter().map(|cost| Ok(plan(*cost))).collect()
+        });
+        let raced = raced.expect("a plan");
+        // The third kind finds it too; the last plan would be the second confirmation.
+        assert_eq!((ran, raced.basins[0].cost, raced.attempts[0].kind), (4, 1.0, "kept"));
+    }
+
+    #[test]
     fn searches_without_a_plan_are_counted_and_reported() {
         let fail = || Err(PlanError::NoFinitePlan { time: 1.0 });
-        let raced = race(&KINDS, 1, None, &mut |kind| {
+        let raced = race(&KINDS, 1, None, Vec::new(), &mut |kind, _| {
             if kind.name == "b" { vec![Ok(plan(3.0))] } else { vec![fail()] }
         });
         let raced = raced.expect("a plan");
         assert_eq!(Effort::of(&raced.attempts), Effort { searches: 4, basins: 1 });
         assert_eq!(
-            race(&KINDS, 1, None, &mut |_| vec![fail()]).unwrap_err(),
+            race(&KINDS, 1, None, Vec::new(), &mut |_, _| vec![fail()]).unwrap_err(),
             PlanError::NoFinitePlan { time: 1.0 }
         );
     }

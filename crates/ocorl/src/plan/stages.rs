@@ -1,7 +1,9 @@
 //! Continuation strategies: searches over a growing horizon, and searches on a coarse grid that a fine grid refines.
 
+use super::rollout::DIVERGED;
 use super::{Plan, PlanError, Problem, Settings, Start, best_of};
-use crate::linalg::Blocks;
+use crate::linalg::{Blocks, Points};
+use crate::simulate::Trajectory;
 use crate::system::Dynamics;
 
 /// A search for the best plan on given node times from given starts.
@@ -79,6 +81,54 @@ impl Plan {
         Start { states, ..self.resampled(times) }
     }
 
+    /// Returns the plan as a start on its own grid.
+    pub fn start(&self) -> Start {
+        Start { controls: self.controls.clone(), states: Some(self.states.clone()) }
+    }
+
+    /// Returns the plan as a start of `problem`, whose grid or integration is finer: the trajectory of its feedback law there. A search from
+    /// it never ends above the cost of the plan, but for the error of the coarse grid. If the law diverges, the start is
+    /// [`refined`](Self::refined).
+    pub fn followed(&self, f: &mut dyn Dynamics, problem: &Problem<'_>) -> Start {
+        let reference = Trajectory { slopes: self.slopes_by(f), ..self.trajectory.clone() };
+        let (nx, nu, n) = (self.states.size(), self.controls.size(), problem.intervals());
+        let (mut states, mut controls) = (Blocks::zeros(nx, n + 1), Blocks::zeros(nu, n));
+        let (mut x, mut planned) = (problem.initial_state.to_vec(), vec![0.0; nx]);
+        states.at_mut(0).copy_from_slice(&x);
+        for (k, t) in problem.times.windows(2).enumerate() {
+            let interval = reference.interval(0.5 * (t[0] + t[1]));
+            reference.state_in(interval, t[0], &mut planned);
+            let gains = self.gains.at(interval);
+            let mut u = reference.controls.at(interval).to_vec();
+            for (r, u) in u.iter_mut().enumerate() {
+                let slope = gains[r * nx..(r + 1) * nx].iter().zip(x.iter().zip(&planned));
+                *u += slope.map(|(gain, (x, planned))| gain * (x - planned)).sum::<f64>();
+            }
+            if let Some(rates) = &problem.rate_limit {
+                rates.clamp(problem.times, k, rates.before(controls.as_slice(), k), &mut u);
+            }
+            problem.control_bounds.clamp(&mut u);
+            problem.transcription.advance(f, &mut x, &u, t[1] - t[0]);
+            if !x.iter().all(|x| x.abs() < DIVERGED) {
+                return self.refined(problem.times, 2);
+            }
+            controls.at_mut(k).copy_from_slice(&u);
+            states.at_mut(k + 1).copy_from_slice(&x);
+        }
+        Start { controls, states: Some(states) }
+    }
+
+    /// Computes dx/dt at both ends of each interval.
+    pub(crate) fn slopes_by(&self, f: &mut dyn Dynamics) -> Blocks {
+        let (nx, n) = (self.states.size(), self.controls.len());
+        let ends = (0..n).flat_map(|k| [(k, k), (k + 1, k)]);
+        let points: Vec<f64> =
+            ends.flat_map(|(i, k)| [self.states.at(i), self.controls.at(k)].concat()).collect();
+        let mut slopes = Blocks::zeros(2 * nx, n);
+        f.derivative(Points::new(&points, nx + self.controls.size()), slopes.as_mut_slice());
+        slopes
+    }
+
     /// Returns the plan as a start, prolonged to `count` intervals by `rest` and its last state.
     fn prolonged(&self, rest: &[f64], count: usize) -> Start {
         let new = count - self.controls.len();
@@ -92,7 +142,7 @@ impl Plan {
     }
 
     /// Interpolates the states at other times.
-    fn states_at(&self, times: &[f64]) -> Blocks {
+    pub(super) fn states_at(&self, times: &[f64]) -> Blocks {
         let mut out = Blocks::zeros(self.states.size(), times.len());
         for (i, &time) in times.iter().enumerate() {
             self.state(time, out.at_mut(i));

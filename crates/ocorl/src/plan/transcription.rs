@@ -11,9 +11,10 @@
 //!
 //! The Hessian omits ∂²xₛ/∂z² (Gauss–Newton), as iLQR does for the dynamics.
 
-use crate::linalg::Quadratization;
 use crate::linalg::small::{Shape, axpy};
+use crate::linalg::{Points, Quadratization};
 use crate::simulate::{Integrator, Tableau};
+use crate::system::Dynamics;
 
 /// Quadrature rule for the running cost of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -49,6 +50,18 @@ impl Transcription {
         Transcription { integrator, ..Transcription::default() }
     }
 
+    /// Returns a more accurate transcription: the method of order 4, or twice the steps. `None` for discrete time, which is exact.
+    #[must_use]
+    pub fn finer(&self) -> Option<Self> {
+        match self.integrator {
+            Integrator::Euler | Integrator::Heun => {
+                Some(Transcription { integrator: Integrator::Rk4, ..*self })
+            }
+            Integrator::Rk4 => Some(Transcription { substeps: 2 * self.substeps, ..*self }),
+            Integrator::EulerTrapezoid => None,
+        }
+    }
+
     /// Returns the number of evaluations of f per interval.
     pub fn stages(&self) -> usize {
         self.substeps * self.integrator.tableau().b.len()
@@ -58,6 +71,36 @@ impl Transcription {
     pub fn fraction(&self, s: usize) -> f64 {
         let c = self.integrator.tableau().c;
         ((s / c.len()) as f64 + c[s % c.len()]) / self.substeps as f64
+    }
+
+    /// Integrates `x` over an interval of the given length under the control `u`.
+    pub(super) fn advance(&self, f: &mut dyn Dynamics, x: &mut [f64], u: &[f64], length: f64) {
+        let (Tableau { a, b, .. }, step) = (self.integrator.tableau(), length / self.substeps as f64);
+        let mut slopes = vec![vec![0.0; x.len()]; b.len()];
+        for _ in 0..self.substeps {
+            for (stage, row) in a.iter().enumerate() {
+                let mut z = [&*x, u].concat();
+                for (j, &a) in row.iter().enumerate() {
+                    axpy(step * a, &slopes[j], &mut z[..x.len()]);
+                }
+                f.derivative(Points::single(&z), &mut slopes[stage]);
+            }
+            for (slope, &b) in slopes.iter().zip(*b) {
+                axpy(step * b, slope, x);
+            }
+        }
+    }
+
+    /// Replaces `at` and `weights` by the time and the quadrature weight of every stage on the grid `times`, in order.
+    pub(super) fn sample(&self, times: &[f64], at: &mut Vec<f64>, weights: &mut Vec<f64>) {
+        at.clear();
+        weights.clear();
+        for t in times.windows(2) {
+            for s in 0..self.stages() {
+                at.push(t[0] + self.fraction(s) * (t[1] - t[0]));
+                weights.push(self.weight(s) * (t[1] - t[0]));
+            }
+        }
     }
 
     /// Returns the quadrature weight of stage `s` as a fraction of the interval's length; the weights sum to one.

@@ -1,7 +1,7 @@
 //! A plan as a function of time.
 
 use super::feedback::follow;
-use crate::linalg::{Blocks, Points};
+use crate::linalg::Blocks;
 use crate::plan::Plan;
 use crate::system::{Dims, Dynamics};
 use std::ops::Deref;
@@ -27,16 +27,7 @@ impl Deref for Reference {
 impl Reference {
     /// Creates the reference of a plan with slopes from `dynamics`, the model on which the plan was made.
     pub fn new(mut plan: Plan, dynamics: &mut dyn Dynamics, angles: &[usize]) -> Self {
-        let dims = plan.dims();
-        let mut points = Vec::with_capacity(2 * plan.controls.len() * dims.point());
-        for k in 0..plan.controls.len() {
-            for node in [k, k + 1] {
-                points.extend_from_slice(plan.states.at(node));
-                points.extend_from_slice(plan.controls.at(k));
-            }
-        }
-        plan.slopes = Blocks::zeros(2 * dims.state, plan.controls.len());
-        dynamics.derivative(Points::new(&points, dims.point()), plan.slopes.as_mut_slice());
+        plan.slopes = plan.slopes_by(dynamics);
         Reference { plan, angles: angles.to_vec() }
     }
 

@@ -17,7 +17,6 @@ fn double_integrator() -> impl Dynamics {
 }
 
 #[test]
-#[ignore = "the search ends at 20 times the shortest path: without the constraints this plan costs nothing, which leaves ρ without a scale"]
 fn the_shortest_path_around_a_disc_consists_of_two_tangents_and_an_arc() {
     let dims = Dims { state: 2, control: 2 };
     let arrive = |name: &str| Constraint { equality: true, ..Constraint::new(name, Extent::End) };

@@ -57,3 +57,25 @@ fn the_curvature_is_the_schur_complement_of_the_whole_hessian() {
         assert!((found - expected).abs() < 1e-9 * expected, "{k}: {found} and {expected}");
     }
 }
+
+#[test]
+fn the_discretization_error_is_the_change_of_the_cost_with_a_finer_integration() {
+    for (name, horizon) in [("pendulum", 2.0), ("van-der-pol", 4.0), ("cart-pole", 2.0)] {
+        let b = Benchmark::find(name).expect("a benchmark");
+        let times = uniform_grid(horizon, 40);
+        let heun = Transcription::single(Integrator::Heun);
+        let problem = Problem { transcription: heun, ..Problem::of(&b.task, &times) };
+        let controls = vec![0.4; 40 * b.task.controls.len()];
+        let (mut f, mut ilqr) = (b.dynamics(), Ilqr::default());
+        let finer = heun.finer().expect("there is one").finer().expect("there is one");
+        ilqr.gradient(f.as_mut(), &problem, guess(&controls)).expect("a trajectory");
+        let states = ilqr.states().clone();
+        let along = Guess { controls: &controls, states: Some(states.as_slice()) };
+        let (error, cost) =
+            ilqr.discretization_error(f.as_mut(), &problem, finer, along).expect("a trajectory");
+        let accurate = Problem { transcription: finer, ..problem };
+        let (other, _) = ilqr.gradient(f.as_mut(), &accurate, guess(&controls)).expect("a trajectory");
+        assert!(error.abs() > 1e-5 * cost, "{name}: the step is so long that there is an error");
+        assert!((error / (other - cost) - 1.0).abs() < 0.1, "{name}: {error} for {}", other - cost);
+    }
+}

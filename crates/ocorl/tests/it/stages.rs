@@ -200,3 +200,22 @@ fn a_refined_plan_takes_its_states_along() {
     assert!((states.at(21)[1] - middle).abs() < 1e-12);
     assert_eq!(states.at(2 * INTERVALS), rough.states.at(INTERVALS));
 }
+
+/// The balance at the end amplifies an error of the start by more than 10¹⁰. The law of the coarse plan holds it.
+#[test]
+fn a_followed_plan_costs_what_it_cost_on_the_coarse_grid() {
+    let coarse = uniform_grid(HORIZON, INTERVALS / 4);
+    let search = |times: &[f64], starts: &[Start]| {
+        with_problem(times, |problem| best_of(&pendulum, problem, &Settings::default(), starts))
+    };
+    let rough =
+        in_stages(&coarse, 5, &[0.0], &starts(0), &mut |times, starts| search(times, starts)).unwrap();
+    let fine = uniform_grid(HORIZON, 2 * INTERVALS);
+    let start = with_problem(&fine, |problem| rough.followed(pendulum().as_mut(), problem));
+    let only = Settings { max_iterations: 0, ..Settings::default() };
+    let as_it_is =
+        with_problem(&fine, |problem| best_of(&pendulum, problem, &only, &[start.clone()])).unwrap();
+    assert!((as_it_is.cost / rough.cost - 1.0).abs() < 0.02, "{} for {}", as_it_is.cost, rough.cost);
+    let refined = search(&fine, &[start]).unwrap();
+    assert!(refined.cost <= as_it_is.cost, "{} from {}", refined.cost, as_it_is.cost);
+}

@@ -219,6 +219,7 @@ fn the_table_is_the_plan_without_the_learner() {
         data: Measurements::new(b.dims()),
         model: None,
         plans: vec![None],
+        basins: Vec::new(),
         followed: vec![PlanSource::Excitation],
         setbacks: Vec::new(),
         screening: ocorl::learn::Screening::default(),

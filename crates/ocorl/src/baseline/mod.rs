@@ -10,14 +10,17 @@
 //! because it minimises a cost that is sampled once per hold. These functions use the true dynamics, to which the learner has no access.
 //! Global optimality is not guaranteed.
 
+mod search;
+
 use crate::plan::{
-    Guess, Ilqr, Plan, PlanError, Problem, Quadrature, RoughToFine, SearchKind, Settings, Start,
-    Transcription, best_of, each_of, in_stages, plan_within_limits, race, uniform_grid,
+    Guess, Ilqr, Plan, PlanError, Problem, Quadrature, Settings, Start, Transcription, best_of,
+    plan_within_limits, uniform_grid,
 };
 use crate::random::Stream;
-use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, Tolerance, Trajectory};
+use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, Tolerance};
 use crate::system::{Bounds, HeldReference, KnownSystem, Quantity, SystemError, Text};
 use crate::track::{FallbackSettings, Feedback, Hold, MpcSettings, Reference, mpc, rate_limited, replan};
+use search::{Search, within_limits};
 
 /// Minimum number of integration steps in a hold.
 const HOLD_SUBSTEPS: usize = 20;
@@ -61,7 +64,7 @@ pub struct BaselineSettings {
     /// confirmed independently, other numbers of stages compete.
     pub stages: usize,
     /// Search effort: how often the portfolio of searches is repeated with other random starts. With more than 1 it also runs for the
-    /// paper's problems.
+    /// paper's problems. With 0 there is one kind of search.
     pub effort: usize,
 }
 
@@ -194,7 +197,8 @@ pub fn continuous(
     seeds: &[&Plan],
 ) -> Result<Continuous, BaselineError> {
     check(benchmark, settings)?;
-    let plan = fine_plan(benchmark, settings, seeds).map_err(|source| no_plan(benchmark, source))?;
+    let search = Search { benchmark, settings, seeds };
+    let plan = search.plan().map_err(|source| no_plan(benchmark, source))?;
     // A plan along a limit must be followed.
     let state_bounds = loosened(&benchmark.task.state_bounds);
     let fallback = &FallbackSettings { state_bounds, ..FallbackSettings::of(&benchmark.task) };
@@ -213,136 +217,18 @@ pub fn continuous(
             Box::new(replan(reference, benchmark.dynamics(), cost, transcription, period, fallback))
         }
     };
-    let tracked = run(benchmark, policy)?;
+    let mut tracked = run(benchmark, policy)?;
+    if tracked.cost() - plan.cost > LOST * plan.cost.abs() && !benchmark.is_as_published() {
+        // The tracker has lost a plan that ends in a long balance; the gains of the plan itself may hold it.
+        let reference = Reference::new(plan.clone(), benchmark.dynamics().as_mut(), &benchmark.task.angles);
+        let followed = run(benchmark, Box::new(Feedback::new(reference, fallback)));
+        tracked = followed.ok().filter(|run| run.cost() < tracked.cost()).unwrap_or(tracked);
+    }
     Ok(Continuous { plan, open_loop, tracked })
 }
 
-/// Returns the best plan on the fine grid.
-///
-/// The optima of the paper's systems were confirmed by collocation with another program (studies/ground_truth), and one search finds them.
-/// For any other problem a portfolio of searches competes on a coarse grid; the best basins are refined, and the grid is doubled until the
-/// cost is stable.
-fn fine_plan(
-    benchmark: &KnownSystem,
-    settings: &BaselineSettings,
-    seeds: &[&Plan],
-) -> Result<Plan, PlanError> {
-    let (task, safe) = (&benchmark.task, &benchmark.task.safe_control);
-    let coarse = uniform_grid(task.horizon, settings.intervals.div_ceil(4).max(1));
-    let times = uniform_grid(task.horizon, settings.intervals);
-    let stream = Stream::root(settings.seed).child("baseline").child(&benchmark.name);
-    let resampled =
-        |count: usize| seeds.iter().map(|plan| plan.resampled(&coarse[..=count])).collect::<Vec<_>>();
-    let (rough, fine) = (iterations(100), iterations(500));
-    let (problem, make) = (Problem::of(task, &times), || benchmark.dynamics());
-    if benchmark.is_as_published() && settings.effort <= 1 {
-        let starts = |count: usize| [resampled(count), Start::around(safe, 0.1, 3, count, &stream)].concat();
-        let search =
-            RoughToFine { coarse: &coarse, rough, fine: fine.clone(), stages: settings.stages, rest: safe };
-        return within_limits(benchmark, problem, &fine, search.search(&make, &problem, &starts)?);
-    }
-    let kinds = kinds(settings);
-    let (unit, mut number) = (control_unit(&task.control_bounds, safe), 0);
-    // All kinds run: two that agree may both be in the same poor basin, and a known system is cheap to plan on.
-    let raced = race(&kinds, kinds.len(), None, &mut |kind| {
-        let stream = stream.child(kind.name).index(number);
-        number += 1;
-        let starts = |count: usize| {
-            let others = if kind.stages == 1 { resampled(count) } else { Vec::new() };
-            [others, Start::of_kind(kind, safe, &unit, count, &stream)].concat()
-        };
-        if kind.stages == 1 {
-            let starts = starts(coarse.len() - 1);
-            return each_of(&make, &Problem { times: &coarse, ..problem }, &rough, &starts);
-        }
-        vec![in_stages(&coarse, kind.stages, safe, &starts, &mut |times, starts| {
-            best_of(&make, &Problem { times, ..problem }, &rough, starts)
-        })]
-    })?;
-    let refine = |plan: &Plan, times: &[f64]| {
-        let problem = Problem::of(task, times);
-        let found = best_of(&make, &problem, &fine, &[plan.refined(times, 2)])?;
-        within_limits(benchmark, problem, &fine, found)
-    };
-    let plan =
-        raced.refined(REFINED * settings.effort.max(1), WORTH_REFINING, &mut |plan| refine(plan, &times))?;
-    Ok(with_stable_cost(plan, task.horizon, &refine))
-}
-
-/// Number of basins of the coarse grid that are refined, for each unit of effort.
-const REFINED: usize = 2;
-
-/// A plan on the coarse grid is refined if its cost is at most this factor above the cheapest there.
-const WORTH_REFINING: f64 = 1.05;
-
-/// Relative change of the cost on a grid with twice the intervals below which the cost counts as stable.
-const STABLE: f64 = 1e-4;
-
-/// Largest factor by which the number of intervals grows until the cost is stable.
-const FINER: usize = 4;
-
-/// Search on other node times that starts from a plan.
-type Refine<'a> = dyn Fn(&Plan, &[f64]) -> Result<Plan, PlanError> + 'a;
-
-/// Doubles the number of intervals until the cost is stable.
-fn with_stable_cost(mut plan: Plan, horizon: f64, refine: &Refine<'_>) -> Plan {
-    let most = FINER * plan.controls.len();
-    while 2 * plan.controls.len() <= most {
-        let Ok(finer) = refine(&plan, &uniform_grid(horizon, 2 * plan.controls.len())) else { break };
-        let change = (finer.cost - plan.cost).abs();
-        plan = Plan { attempts: plan.attempts, ..finer };
-        if change <= STABLE * plan.cost.abs() {
-            break;
-        }
-    }
-    plan
-}
-
-fn iterations(max_iterations: usize) -> Settings {
-    Settings { max_iterations, ..Settings::default() }
-}
-
-/// Kinds of searches that compete for a problem whose optimum was not confirmed independently, in order. Their sizes are fractions of
-/// half the range of each control.
-const KINDS: [SearchKind; 6] = [
-    SearchKind { name: "whole horizon", stages: 1, size: 0.1, random: 3 },
-    SearchKind { name: "5 stages", stages: 5, size: 0.1, random: 1 },
-    SearchKind { name: "whole horizon, wide", stages: 1, size: 0.7, random: 3 },
-    SearchKind { name: "3 stages", stages: 3, size: 0.3, random: 3 },
-    SearchKind { name: "8 stages", stages: 8, size: 0.5, random: 1 },
-    SearchKind { name: "12 stages", stages: 12, size: 0.3, random: 1 },
-];
-
-/// Returns the kinds of searches for the effort of `settings`: all kinds as often as the effort says, each time with other random starts.
-fn kinds(settings: &BaselineSettings) -> Vec<SearchKind> {
-    let own = SearchKind { name: "given stages", stages: settings.stages, size: 0.1, random: 3 };
-    let own = (settings.stages > 1).then_some(own);
-    own.into_iter().chain(std::iter::repeat_n(KINDS, settings.effort.max(1)).flatten()).collect()
-}
-
-/// Returns half the range of each control, or the size of the safe control where the range is infinite (at least 1).
-fn control_unit(bounds: &Bounds, safe: &[f64]) -> Vec<f64> {
-    let range = bounds.lower.iter().zip(&bounds.upper).map(|(lower, upper)| 0.5 * (upper - lower));
-    range.zip(safe).map(|(half, safe)| if half.is_finite() { half } else { safe.abs().max(1.0) }).collect()
-}
-
-/// Returns `plan` if it is within the limits of the states. Otherwise searches from it with the limits as constraints.
-fn within_limits(
-    benchmark: &KnownSystem,
-    problem: Problem<'_>,
-    settings: &Settings,
-    plan: Plan,
-) -> Result<Plan, PlanError> {
-    let limits = &benchmark.task.state_bounds;
-    if plan.states.iter().all(|x| limits.violated_by(x).is_none()) {
-        return Ok(plan);
-    }
-    let Plan { trajectory: Trajectory { controls, states, .. }, attempts, .. } = plan;
-    let start = Start { controls, states: Some(states) };
-    let problem = Problem { state_bounds: Some(limits), ..problem };
-    let found = plan_within_limits(benchmark.dynamics().as_mut(), &problem, settings, &start)?;
-    Ok(Plan { attempts, ..found })
-}
+/// Relative difference of the costs of a tracked run and its plan above which the tracker has lost the plan.
+const LOST: f64 = 1e-3;
 
 /// Computes the zero-order hold exactly as the authors' program computes and reports it, with its `reference` settings for the system.
 pub fn held_as_reference(
@@ -379,8 +265,8 @@ fn sampled_holds(
     let transcription = sampled_transcription(substeps);
     let problem = Problem { transcription, ..Problem::of(&benchmark.task, &times) };
     let start = Start::constant(start, holds);
-    Ilqr::new(Settings { max_iterations: 1000, ..Settings::default() })
-        .plan(benchmark.dynamics().as_mut(), &problem, start.guess())
+    let settings = Settings { max_iterations: 1000, ..Settings::default() };
+    plan_within_limits(benchmark.dynamics().as_mut(), &problem, &settings, &start)
         .map_err(|source| no_plan(benchmark, source))
 }
 
@@ -425,8 +311,9 @@ pub fn held(
             .map_err(|source| no_plan(benchmark, source))?;
     let evaluate = |plan: &Plan| run(benchmark, Box::new(Hold::new(plan, &FallbackSettings::of(task))));
     let mut held = Held { cost: evaluate(&plan)?.cost(), plan };
-    // A search may end above a known solution, so known holds compete as they are.
-    for &seed in seeds.iter().filter(|seed| seed.controls.len() == holds) {
+    // A search may end above a known solution, so known holds compete as they are; but not where they may violate constraints.
+    let comparable = |seed: &&&Plan| seed.controls.len() == holds && task.constraints.is_none();
+    for &seed in seeds.iter().filter(comparable) {
         match evaluate(seed) {
             Ok(run) if run.cost() < held.cost => held = Held { plan: seed.clone(), cost: run.cost() },
             _ => (),
@@ -490,7 +377,6 @@ fn check(benchmark: &KnownSystem, settings: &BaselineSettings) -> Result<(), Bas
     for (what, found) in [
         ("the number of intervals", settings.intervals),
         ("the number of holds", settings.holds.unwrap_or(1)),
-        ("the effort", settings.effort),
     ] {
         if found == 0 {
             return Err(BaselineError::Setting { what, least: "1".into(), found: "0".into() });
