@@ -57,9 +57,10 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Result<Option<Arc<dy
     Ok(Some(Arc::new(ExpressionConstraints::new(tape, states, list, &less))))
 }
 
-/// Unit of the violation: 1, or the constant side of the comparison if it is smaller.
+/// Unit of the violation: 1, or the constant side of the comparison if it is smaller, but at least a hundredth. A smaller unit would make
+/// the search stiff.
 fn scale(formulas: &Formulas, comparison: &Comparison, names: &Names) -> f64 {
     let constant = |side: &Expression| formulas.constant(side, names.values()).map(f64::abs);
     let size = constant(&comparison.right).or_else(|| constant(&comparison.left)).filter(|size| *size > 0.0);
-    size.map_or(1.0, |size| size.clamp(1e-6, 1.0))
+    size.map_or(1.0, |size| size.clamp(1e-2, 1.0))
 }
