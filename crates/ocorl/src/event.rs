@@ -45,7 +45,7 @@ pub enum Event<'a> {
         /// The time that the last of them reached.
         reached: f64,
     },
-    /// The tube of a plan was compared with the limits of the states and with the trust in the model.
+    /// A plan was rehearsed on functions drawn from the posterior.
     Cautious {
         /// Index of the episode.
         episode: usize,
@@ -53,11 +53,11 @@ pub enum Event<'a> {
         start: usize,
         /// Number of times that the plan was made again.
         rounds: usize,
-        /// Largest spread of the plan under plausible functions, in ranges of the states.
-        spread: f64,
-        /// Largest spread that the trust allows.
-        trust: f64,
-        /// Largest distance by which the tube leaves the limits of the states; zero or less if it is inside.
+        /// Mean cost of the rehearsed runs of the plan that is executed.
+        expected: f64,
+        /// Largest acceptable mean cost; `None` before the first run.
+        allowed: Option<f64>,
+        /// Largest distance by which the tube leaves the limits of the states; zero if it is inside or not required to be.
         outside: f64,
     },
     /// No plan was found; a substitute is proposed.

@@ -23,9 +23,9 @@ pub fn document(event: &Event<'_>, units: TableUnits) -> Option<Json> {
         Event::SetBack { episode, start, failures, reached } => json!({
             "event": "set_back", "episode": episode, "start": start, "failures": failures, "reached": reached,
         }),
-        Event::Cautious { episode, start, rounds, spread, trust, outside } => json!({
-            "event": "cautious", "episode": episode, "start": start, "rounds": rounds, "spread": spread,
-            "trust": trust, "outside": outside,
+        Event::Cautious { episode, start, rounds, expected, allowed, outside } => json!({
+            "event": "cautious", "episode": episode, "start": start, "rounds": rounds,
+            "expected": units.cost(*expected), "allowed": allowed.map(|allowed| units.cost(allowed)), "outside": outside,
         }),
         Event::NotPlanned { episode, start, reason, instead } => json!({
             "event": "not_planned", "episode": episode, "start": start, "reason": reason, "instead": instead,
@@ -71,10 +71,9 @@ pub fn warnings(task: &Task, event: &Event<'_>) -> Vec<String> {
             "episode {episode}: the last {failures} runs ended early, the last at t = {reached:.4}; \
              this one stays nearer to what was measured"
         )],
-        Event::Cautious { episode, outside, .. } if *outside > 0.0 => vec![format!(
-            "episode {episode}: the tube of the plan leaves the limits of the states by {outside:.3e}; \
-             the run is stopped where a state leaves them"
-        )],
+        Event::Cautious { episode, rounds, expected, allowed, outside, .. } => {
+            cautious(*episode, *rounds, *expected, *allowed, *outside)
+        }
         Event::NotPlanned { episode, reason, instead, .. } => {
             vec![format!("episode {episode}: not planned, {instead} is used instead: {reason}")]
         }
@@ -91,6 +90,25 @@ pub fn warnings(task: &Task, event: &Event<'_>) -> Vec<String> {
         Event::Trained { notes, .. } => notes.iter().map(|note| named(task, note)).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Warnings about a plan that is executed although caution objects to it.
+fn cautious(episode: usize, rounds: usize, expected: f64, allowed: Option<f64>, outside: f64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if outside > 0.0 {
+        warnings.push(format!(
+            "episode {episode}: the tube of the plan leaves the limits of the states by {outside:.3e}; \
+             the run is stopped where a state leaves them"
+        ));
+    }
+    if let Some(allowed) = allowed.filter(|allowed| expected > *allowed) {
+        warnings.push(format!(
+            "episode {episode}: the plan is expected to cost {:.4} times what is allowed; \
+             {rounds} more careful plans are not expected to cost less",
+            expected / allowed
+        ));
+    }
+    warnings
 }
 
 /// Text of a note with the names of states and inputs.

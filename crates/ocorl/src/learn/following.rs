@@ -6,13 +6,32 @@ use crate::explore::MeanModel;
 use crate::linalg::Blocks;
 use crate::model::StatisticalModel;
 use crate::plan::{Problem, Transcription, held_grid};
+use crate::random::Stream;
 use crate::simulate::Policy;
 use crate::system::{Dynamics, Task};
 use crate::track::{
-    FallbackSettings, Feedback, MpcSettings, MpcSolver, Receding, Reference, ReplanSolver, Solver, held, mpc,
-    rate_limited, replan,
+    FallbackSettings, Feedback, Foresight, MpcSettings, MpcSolver, Receding, Reference, ReplanSolver, Solver,
+    held, mpc, rate_limited, replan,
 };
 use std::sync::Arc;
+
+/// Part of the horizon over which the backup controller must keep the limits.
+const AHEAD: f64 = 0.25;
+
+/// Number of functions on which the backup controller is tried.
+const FUNCTIONS: usize = 9;
+
+/// Draws the functions on which the policy tries the backup controller.
+pub(super) fn foresight(
+    task: &Task,
+    settings: &Settings,
+    model: &dyn StatisticalModel,
+    stream: Stream,
+) -> Foresight {
+    let functions = (0..FUNCTIONS).map(|draw| model.sample(&mut stream.index(draw).rng())).collect();
+    let period = settings.track.period.max(settings.plan.hold);
+    Foresight::new(functions, &FallbackSettings::of(task), period, AHEAD * task.horizon)
+}
 
 /// Creates the policy that follows `reference` on the mean of `model`.
 pub(super) fn policy(
@@ -21,6 +40,7 @@ pub(super) fn policy(
     model: &Arc<dyn StatisticalModel>,
     reference: Reference,
     tube: Option<Blocks>,
+    foresight: Option<Foresight>,
 ) -> Box<dyn Policy + Send> {
     let (fallback, track, plan) = (&FallbackSettings::of(task), &settings.track, &settings.plan);
     let dynamics = Box::new(MeanModel::new(model.clone()));
@@ -30,12 +50,12 @@ pub(super) fn policy(
         TrackerName::Feedback => rate_limited(Box::new(Feedback::new(reference, fallback)), fallback, None),
         TrackerName::Mpc => {
             let mpc = mpc(reference, dynamics, mpc_settings(task, track, transcription), fallback);
-            between(mpc.with_tube(tube), track)
+            between(mpc.with_tube(tube).with_foresight(foresight), track)
         }
         TrackerName::Replan => {
             let cost = task.cost.clone();
             let replan = replan(reference, dynamics, cost, transcription, track.period, fallback);
-            between(replan.with_tube(tube), track)
+            between(replan.with_tube(tube).with_foresight(foresight), track)
         }
     };
     if plan.hold > 0.0 { held(policy, fallback, plan.hold) } else { policy }

@@ -2,6 +2,7 @@
 //! no access to the plant; the [episode loop](super::EpisodeLoop) connects the two.
 
 use super::builder::{Both, LearnerBuilder, Parts, PlanContext};
+use super::caution::Choice;
 use super::checkpoint::PlanSource;
 use super::discrete::{self, Holds};
 use super::dithering::Dithering;
@@ -9,7 +10,7 @@ use super::planning::{Grid, Planned, Planning};
 use super::screening::{self, Diagnosis, Received, Refined, Screening, TrustedRow, Unexplained};
 use super::settings::{Caution, NEEDS_WEIGHTS, Settings, SettingsError, Time, TrackSettings};
 use super::timing::Timing;
-use super::tube::{self, Trust, Tube};
+use super::tube::{self, Trust};
 use super::{FirstControl, Setback, following, setback, thinning};
 use crate::event::{Event, Observer};
 use crate::explore::{Exploration, Explore, PlanningProblem};
@@ -23,7 +24,7 @@ use crate::select::{Schedule, Steps, Times, interior};
 use crate::simulate::{Law, Outcome, Policy, Trajectory};
 use crate::states::StateDataset;
 use crate::system::{Task, TaskError};
-use crate::track::{FallbackSettings, Receding, Reference, Solver, held, rate_limited};
+use crate::track::{FallbackSettings, Foresight, Receding, Reference, Solver, held, rate_limited};
 use std::sync::Arc;
 
 /// Reason for which a learner cannot be created or restored.
@@ -459,10 +460,21 @@ impl Learner {
         self.tubes[start] = None;
         let exploration = self.planning_problem(&model, start);
         let planned = planning.solve(on_the_mean, &exploration, &mean, last);
-        let cautious = self.settings.caution == Caution::On && self.settings.time == Time::Continuous;
+        let caution = self.settings.caution;
         let (planned, tube) = match planned {
-            Ok(planned) if cautious => {
-                let (planned, tube) = self.within_tube(&planning, planned, &exploration, &mean, observer);
+            Ok(planned) if caution != Caution::Off && self.settings.time == Time::Continuous => {
+                let choice = Choice {
+                    planning: &planning,
+                    model: &model,
+                    data: &self.data,
+                    caution,
+                    trust: self.trust[start],
+                    exploration: &exploration,
+                    mean: &mean,
+                    episode,
+                    stream: self.stream.child("tube").index(episode).index(start),
+                };
+                let (planned, tube) = choice.make(planned, observer);
                 (Ok(planned), Some(tube.stop()))
             }
             other => (other, None),
@@ -504,57 +516,6 @@ impl Learner {
         let measured = self.data.last_pass(&self.starts[start], self.task.horizon);
         let measured = measured.map(|trajectory| Plan::given(trajectory, f64::INFINITY));
         basins.iter().cloned().chain(measured).collect()
-    }
-
-    /// Makes a plan again until its tube stays within the limits and its spread within the trust, or the rounds are used up. Of several
-    /// plans that do not, it returns the one whose tube leaves them least.
-    fn within_tube(
-        &self,
-        planning: &Planning<'_>,
-        planned: Planned,
-        exploration: &PlanningProblem,
-        mean: &PlanningProblem,
-        observer: &mut dyn Observer,
-    ) -> (Planned, Tube) {
-        let (start, model, task) = (planning.start, self.view(), planning.task);
-        let stream = self.stream.child("tube").index(self.episode).index(start);
-        let trust = self.trust[start].spread;
-        let judge = |planned: Planned, problem: &PlanningProblem| {
-            let full = Reference::new(planned.plan.clone(), problem.dynamics().as_mut(), &task.angles);
-            let reference = full.with_controls(task.controls.len());
-            let tube = Tube::of(&reference, model.as_ref(), task, &self.data, stream);
-            let excess = tube.excess(&planned.plan, &self.task.state_bounds);
-            let outside = excess.iter().zip(&tube.range).map(|(e, range)| e / range).fold(0.0, f64::max);
-            (planned, outside + (tube.largest() - trust).max(0.0), excess, tube)
-        };
-        let mut best = judge(planned, exploration);
-        let (mut rounds, mut margin) = (0, vec![0.0; task.states.len()]);
-        while best.1 > 0.0 && rounds < tube::ROUNDS {
-            rounds += 1;
-            for (margin, excess) in margin.iter_mut().zip(&best.2) {
-                *margin += excess.max(0.0);
-            }
-            let near = best.3.largest() > trust;
-            let problem = if near {
-                let failures = Setback { failures: rounds, reached: 0.0, weight: 0.0 };
-                let weight = failures.penalty_weight(model.as_ref(), task, &best.0.plan);
-                PlanningProblem::near_data(&model, task, weight)
-            } else {
-                exploration.clone()
-            };
-            let state_bounds = tube::tightened(&task.state_bounds, &margin, planning.initial_state);
-            let tight = Task { state_bounds, ..task.clone() };
-            let again = Planning { task: &tight, ..planning.clone() };
-            let Ok(planned) = again.solve(false, &problem, mean, Some(&best.0.plan)) else { break };
-            let next = judge(planned, &problem);
-            if next.1 < best.1 {
-                best = next;
-            }
-        }
-        let (episode, spread) = (self.episode, best.3.largest());
-        let outside = best.2.iter().copied().fold(0.0, f64::max);
-        observer.observe(&Event::Cautious { episode, start, rounds, spread, trust, outside });
-        (best.0, best.3)
     }
 
     /// Creates the optimiser that the policy solves at each period, with at most `max_iterations` iterations, for a real-time controller.
@@ -614,6 +575,7 @@ impl Learner {
                         &self.planning_model,
                         reference.clone(),
                         tube.clone(),
+                        self.foresight(start),
                     ),
                 };
                 let timing = Timing {
@@ -651,6 +613,14 @@ impl Learner {
         (self.rollout(start, policy, schedule), Some(intention))
     }
 
+    /// Draws the functions on which the next rollout tries the backup controller; `None` without caution or without limits of the states.
+    fn foresight(&self, start: usize) -> Option<Foresight> {
+        let stream = self.stream.child("foresight").index(self.episode).index(start);
+        let limited = self.settings.brake(&self.task).is_some();
+        limited
+            .then(|| following::foresight(&self.task, &self.settings, self.planning_model.as_ref(), stream))
+    }
+
     /// Learns from the results of an episode's rollouts, in their order. Data from which the model cannot learn are reported to the
     /// observer; the next episode can be proposed in any case.
     pub fn observe(&mut self, executed: &[RolloutResult], observer: &mut dyn Observer) {
@@ -682,8 +652,9 @@ impl Learner {
             });
             let before = self.setbacks[start];
             self.setbacks[start] = Setback::after(before, rollout, self.task.horizon);
-            if self.tubes[start].is_some() && !matches!(rollout.outcome, Outcome::Cancelled { .. }) {
-                self.trust[start] = self.trust[start].after(self.setbacks[start].is_none());
+            if self.settings.caution != Caution::Off && !matches!(outcome, Outcome::Cancelled { .. }) {
+                let within = self.tubes[start].is_some().then(|| self.setbacks[start].is_none());
+                self.trust[start] = self.trust[start].after(cost, within);
             }
             let refused = |observer: &mut dyn Observer, error: &dyn std::fmt::Display| {
                 observer.observe(&Event::Refused { episode, start, reason: &error.to_string() });

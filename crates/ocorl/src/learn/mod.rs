@@ -32,6 +32,7 @@
 
 mod analysis;
 mod builder;
+mod caution;
 mod checkpoint;
 mod clock;
 mod discrete;
@@ -42,6 +43,7 @@ mod evaluator;
 mod following;
 mod learner;
 mod planning;
+mod rehearsal;
 mod screening;
 mod setback;
 mod settings;

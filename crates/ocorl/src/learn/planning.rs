@@ -478,7 +478,7 @@ fn best_so_far(
 }
 
 /// Returns the first `count` components of each control.
-fn narrow(controls: &Blocks, count: usize) -> Blocks {
+pub(super) fn narrow(controls: &Blocks, count: usize) -> Blocks {
     Blocks::from_vec(controls.iter().flat_map(|u| &u[..count]).copied().collect(), count)
 }
 

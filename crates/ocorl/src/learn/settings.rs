@@ -40,8 +40,10 @@ pub struct Settings {
     /// Measured quantity: derivatives or states. Discrete time always measures transitions.
     #[serde(default)]
     pub measured: MeasurementKind,
-    /// Whether learning is cautious: plans whose tube stays within the limits of the states, runs that stop when they leave their tube, and
-    /// a first excitation that grows and stops short of the limits. `off` explores as fast as possible, for simulation.
+    /// How much learning restrains itself. `moderate`: plans that are not expected to cost more than the runs so far, and runs that stop when
+    /// they leave the tube of their plan. `on`: also tubes within the limits of the states, a backup controller that takes over in time, and
+    /// a first excitation that grows and stops short of the limits; it is the default of studies of a real plant whose file declares limits
+    /// of states. `off` explores as fast as possible, for simulation.
     #[serde(default)]
     pub caution: Caution,
     /// Control of the first episode.
@@ -193,7 +195,9 @@ pub enum Caution {
     /// Limits of the states end a run; nothing else restrains a plan.
     #[default]
     Off,
-    /// Tubes, trust, early stops and a growing excitation.
+    /// Plans that are not expected to cost more than the runs so far; runs that stop when they leave the tube of their plan.
+    Moderate,
+    /// Also tubes within the limits of the states, a backup controller that takes over in time, and a growing excitation.
     On,
 }
 

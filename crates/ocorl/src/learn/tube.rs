@@ -1,39 +1,24 @@
 //! Caution: the tube of a plan, the trust in the model, and the first excitation.
 //!
-//! **Spread.** K = ⌈1/δ⌉ − 1 functions are drawn from the posterior. On each of them the plan is followed with its gains,
-//! u = clamp(u_k + K_k (x − x̄(t))), from the initial state. With eᵈᵢ(t) the deviation of draw d from x̄, sᵢ(t) its root mean square over the
-//! draws and q = max_d max_{i,t} |eᵈᵢ(t)|/sᵢ(t), the spread is rᵢ(t) = q sᵢ(t). By symmetry a further draw leaves it anywhere with a probability
-//! of about 1/(K + 1) ≤ δ: the trajectory of the true system stays inside with probability 1 − δ if f is as likely as the draws.
+//! **Spread.** K = ⌈1/δ⌉ − 1 functions are drawn from the posterior, and the plan is [rehearsed](super::rehearsal) on each. With eᵈᵢ(t) the
+//! deviation of draw d from x̄, sᵢ(t) its root mean square over the draws and q = max_d max_{i,t} |eᵈᵢ(t)|/sᵢ(t), the spread is
+//! rᵢ(t) = q sᵢ(t). By symmetry a further draw leaves it anywhere with a probability of about 1/(K + 1) ≤ δ: the trajectory of the true
+//! system stays inside with probability 1 − δ if f is as likely as the draws. Before a run has stayed within its tube, it is twice as wide.
 //!
-//! **Limits.** The plan must satisfy lower + r(t) ≤ x̄(t) ≤ upper − r(t). It is made without a tube first, and again with limits tightened by r
-//! until this holds, at most [`ROUNDS`] times.
-//!
-//! **Trust.** The largest rᵢ(t)/Rᵢ must not exceed the trust τ, with Rᵢ the range of state i in the plan and the data. If it does, the plan is
-//! made again near the data, with a weight that doubles. τ doubles after a run within its tube and is halved after one that left it.
+//! **Limits.** The plan must satisfy lower + r(t) ≤ x̄(t) ≤ upper − r(t).
 //!
 //! **Stop.** A run ends when its state differs from x̄(t) by more than max(rᵢ(t), [`FLOOR`] Rᵢ): the model is then wrong in a way that the
 //! spread does not contain.
 
-use crate::linalg::{Blocks, Points};
-use crate::measurements::Measurements;
-use crate::model::StatisticalModel;
+use super::rehearsal::RehearsedRun;
+use crate::linalg::Blocks;
 use crate::plan::Plan;
-use crate::random::Stream;
-use crate::system::{Bounds, Dynamics, Task};
-use crate::track::{Brake, Reference};
+use crate::system::{Bounds, Task};
+use crate::track::Brake;
 use serde::{Deserialize, Serialize};
-
-/// Largest number of plans that are made again for one episode.
-pub(super) const ROUNDS: usize = 2;
-
-/// Number of draws: one less than 1/δ, so that a further draw exceeds all of them with the probability δ = 0.05.
-const DRAWS: usize = 19;
 
 /// Part of the range of a state by which a run may differ from its plan, however narrow the spread is.
 const FLOOR: f64 = 0.5;
-
-/// Deviation, in ranges of the state, at which the rollout of a draw ends. It counts as this deviation from there on.
-const FAR: f64 = 10.0;
 
 /// Look-ahead of the first excitation, as a part of the horizon, and its distance from the limits, as a part of their width.
 const BRAKE: Brake = Brake { ahead: 0.05, margin: 0.1 };
@@ -41,26 +26,59 @@ const BRAKE: Brake = Brake { ahead: 0.05, margin: 0.1 };
 /// Part of its amplitude with which the first excitation begins.
 const SMALL: f64 = 0.1;
 
+/// Initial value of κ.
+const FACTOR: f64 = 1.2;
+
+/// Factor on κ after a run that cost what was allowed and was no success.
+const GROWTH: f64 = 1.5;
+
+/// A run is a success if its cost is below this part of the least cost before.
+const SUCCESS: f64 = 0.9;
+
+/// Factor on the spread before a run has stayed within its tube. Standard deviations of models of a single excitation are too small by this
+/// factor and more.
+const UNTESTED: f64 = 2.0;
+
 /// Trust in the predictions from one initial state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default)]
 pub struct Trust {
-    /// Largest spread τ of a plan, in ranges of the states.
-    pub spread: f64,
+    /// Factor κ by which the expected cost of a plan may exceed the least cost of a run.
+    pub factor: f64,
+    /// Least cost of a run so far; `None` before the first.
+    pub least: Option<f64>,
+    /// Whether the last planned run stayed within its tube.
+    pub tested: bool,
 }
 
 impl Default for Trust {
     fn default() -> Self {
-        Trust { spread: 0.5 }
+        Trust { factor: FACTOR, least: None, tested: false }
     }
 }
 
 impl Trust {
-    /// Updates the trust after a run.
+    /// Returns the largest acceptable expected cost of a plan; `None` before the first run.
+    pub(super) fn allowed(&self) -> Option<f64> {
+        self.least.map(|least| self.factor * least)
+    }
+
+    /// Returns the factor on the spread of a tube.
+    pub(super) fn width(&self) -> f64 {
+        if self.tested { 1.0 } else { UNTESTED }
+    }
+
+    /// Updates the trust after a run of this cost, which stayed within its tube or not; `None` if it had no tube.
     #[must_use]
-    pub(super) fn after(self, within: bool) -> Self {
-        let spread = if within { 2.0 * self.spread } else { 0.5 * self.spread };
-        Trust { spread: spread.clamp(0.05, 1e3) }
+    pub(super) fn after(self, cost: f64, within: Option<bool>) -> Self {
+        let tested = within.unwrap_or(self.tested);
+        if !cost.is_finite() {
+            return Trust { tested, ..self };
+        }
+        let no_success = |least: f64| cost > SUCCESS * least && cost <= self.factor * least;
+        let stuck = within == Some(true) && self.least.is_some_and(no_success);
+        let factor = if stuck { (GROWTH * self.factor).min(1e3) } else { FACTOR };
+        Trust { factor, least: Some(self.least.map_or(cost, |least| least.min(cost))), tested }
     }
 }
 
@@ -74,35 +92,21 @@ pub(super) struct Tube {
 }
 
 impl Tube {
-    /// Computes the tube of the plan in `reference`.
-    pub(super) fn of(
-        reference: &Reference,
-        model: &dyn StatisticalModel,
-        task: &Task,
-        data: &Measurements,
-        stream: Stream,
-    ) -> Self {
-        let range = ranges(reference, task, data);
-        let draws = DRAWS;
-        let paths: Vec<Vec<f64>> =
-            (0..draws).map(|d| deviations(reference, model, task, &range, stream.index(d))).collect();
-        let square = |k: usize| paths.iter().map(|path| path[k] * path[k]).sum::<f64>() / draws as f64;
-        let mut spread: Vec<f64> = (0..paths[0].len()).map(|k| square(k).sqrt()).collect();
-        let ratio = |path: &Vec<f64>| {
-            let each = path.iter().zip(&spread).map(|(e, s)| if *s > 0.0 { e.abs() / s } else { 0.0 });
-            each.fold(0.0, f64::max)
+    /// Computes the tube of a plan from its rehearsal; `width` is a factor on its spread.
+    pub(super) fn of(runs: &[RehearsedRun], range: &[f64], width: f64) -> Self {
+        let square = |k: usize| {
+            runs.iter().map(|run| run.deviations[k] * run.deviations[k]).sum::<f64>() / runs.len() as f64
         };
-        let q = paths.iter().map(ratio).fold(0.0, f64::max);
+        let mut spread: Vec<f64> = (0..runs[0].deviations.len()).map(|k| square(k).sqrt()).collect();
+        let ratio = |run: &RehearsedRun| {
+            let each = run.deviations.iter().zip(&spread);
+            each.map(|(e, s)| if *s > 0.0 { e.abs() / s } else { 0.0 }).fold(0.0, f64::max)
+        };
+        let q = runs.iter().map(ratio).fold(0.0, f64::max);
         for s in &mut spread {
-            *s *= q;
+            *s *= width * q;
         }
-        Tube { spread: Blocks::from_vec(spread, range.len()), range }
-    }
-
-    /// Returns the largest spread, in ranges of the states.
-    pub(super) fn largest(&self) -> f64 {
-        let ratio = |r: &[f64]| r.iter().zip(&self.range).map(|(r, range)| r / range).fold(0.0, f64::max);
-        self.spread.iter().map(ratio).fold(0.0, f64::max)
+        Tube { spread: Blocks::from_vec(spread, range.len()), range: range.to_vec() }
     }
 
     /// Returns by how much the tube around `plan` leaves the limits, for each state.
@@ -126,64 +130,6 @@ impl Tube {
         }
         out
     }
-}
-
-/// Returns the range of each state in the plan and the data; at least what the noise of the derivative adds up to in an episode.
-fn ranges(reference: &Reference, task: &Task, data: &Measurements) -> Vec<f64> {
-    let points = data.points();
-    let range = |i: usize| {
-        let planned = reference.states.iter().map(|x| x[i]);
-        let known = (0..points.len()).map(|k| points.at(k)[i]);
-        let ends = planned.chain(known).fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-        (ends.1 - ends.0).max(task.noise_std[i] * task.horizon).max(f64::MIN_POSITIVE.sqrt())
-    };
-    (0..task.states.len()).map(range).collect()
-}
-
-/// Returns the deviations from the plan at its nodes, on one function drawn from the posterior.
-fn deviations(
-    reference: &Reference,
-    model: &dyn StatisticalModel,
-    task: &Task,
-    range: &[f64],
-    stream: Stream,
-) -> Vec<f64> {
-    let (mut f, nx, nu) = (model.sample(&mut stream.rng()), range.len(), task.controls.len());
-    let mut out = Vec::with_capacity(reference.times.len() * nx);
-    out.resize(nx, 0.0);
-    let (mut point, mut next) = (vec![0.0; nx + nu], vec![0.0; nx]);
-    point[..nx].copy_from_slice(reference.states.at(0));
-    let mut far = false;
-    for (k, t) in reference.times.windows(2).enumerate() {
-        let end = reference.states.at(k + 1);
-        if !far {
-            let (state, control) = point.split_at_mut(nx);
-            reference.follow(t[0], state, control);
-            task.control_bounds.clamp(control);
-            heun(f.as_mut(), t[1] - t[0], &mut point, &mut next);
-            // Written in this form so that a NaN is far too.
-            far = !next.iter().zip(end).zip(range).all(|((x, plan), range)| (x - plan).abs() <= FAR * range);
-        }
-        let each = next.iter().zip(end).zip(range);
-        out.extend(each.map(|((x, plan), range)| if far { FAR * range } else { x - plan }));
-    }
-    out
-}
-
-/// Integrates over `h` with the control held, by Heun's method; the state in `point` and `next` is the one afterwards.
-fn heun(f: &mut dyn Dynamics, h: f64, point: &mut [f64], next: &mut [f64]) {
-    let nx = next.len();
-    let (mut from, mut to) = (vec![0.0; nx], vec![0.0; nx]);
-    f.derivative(Points::single(point), &mut from);
-    next.copy_from_slice(&point[..nx]);
-    for (x, slope) in point.iter_mut().zip(&from) {
-        *x += h * slope;
-    }
-    f.derivative(Points::single(point), &mut to);
-    for ((x, from), to) in next.iter_mut().zip(&from).zip(&to) {
-        *x += 0.5 * h * (from + to);
-    }
-    point[..nx].copy_from_slice(next);
 }
 
 /// Returns the look-ahead of the first excitation of `task`.
@@ -210,11 +156,15 @@ pub(super) fn tightened(bounds: &Bounds, margin: &[f64], initial_state: &[f64]) 
 
 #[cfg(test)]
 mod tests {
+    use super::super::rehearsal::{Rehearsal, ranges};
     use super::*;
-    use crate::model::{GaussianProcess, Settings};
+    use crate::measurements::Measurements;
+    use crate::model::{GaussianProcess, Settings, StatisticalModel};
     use crate::plan::uniform_grid;
+    use crate::random::Stream;
     use crate::simulate::Trajectory;
     use crate::system::{Dims, QuadraticCost, Quantity};
+    use crate::track::Reference;
     use std::sync::Arc;
 
     fn task() -> Task {
@@ -262,11 +212,12 @@ mod tests {
         let ((model, data, reference), task) = (case(), task());
         let (mut inside, count) = (0, 200);
         for again in 0..10 {
-            let tube = Tube::of(&reference, &model, &task, &data, Stream::root(again).child("tube"));
+            let range = ranges(&reference, &task, &data);
+            let rehearsal = Rehearsal { reference: &reference, model: &model, task: &task, range: &range };
+            let tube = Tube::of(&rehearsal.runs(19, Stream::root(again).child("tube")), &range, 1.0);
             for d in 0..count / 10 {
-                let stream = Stream::root(again).child("further").index(d);
-                let path = deviations(&reference, &model, &task, &tube.range, stream);
-                let within = path.iter().zip(tube.spread.as_slice()).all(|(e, r)| e.abs() <= *r);
+                let run = rehearsal.run(Stream::root(again).child("further").index(d));
+                let within = run.deviations.iter().zip(tube.spread.as_slice()).all(|(e, r)| e.abs() <= *r);
                 inside += usize::from(within);
             }
         }
@@ -289,9 +240,19 @@ mod tests {
     }
 
     #[test]
-    fn trust_doubles_after_success_and_is_halved_after_failure() {
-        let trust = Trust::default().after(true).after(true).after(false);
-        assert_eq!(trust.spread, 1.0);
-        assert!((0..99).fold(trust, |trust, _| trust.after(false)).spread > 0.0, "it never vanishes");
+    fn more_is_allowed_while_runs_cost_what_was_allowed_without_success() {
+        let trust = Trust::default();
+        assert_eq!((trust.allowed(), trust.width()), (None, 2.0));
+        let excited = trust.after(100.0, None);
+        assert_eq!((excited.allowed(), excited.tested), (Some(120.0), false));
+        let success = excited.after(50.0, Some(true));
+        assert_eq!((success.allowed(), success.width()), (Some(60.0), 1.0));
+        // The same again: a plan that is expected to cost more may be tried.
+        let stuck = success.after(50.0, Some(true)).after(50.0, Some(true));
+        assert_eq!(stuck.allowed(), Some(50.0 * 1.2 * 1.5 * 1.5));
+        // It failed.
+        let failed = stuck.after(80.0, Some(false));
+        assert_eq!((failed.allowed(), failed.tested), (Some(60.0), false));
+        assert_eq!(failed.after(f64::NAN, Some(true)).allowed(), Some(60.0), "an unknown cost says nothing");
     }
 }

@@ -26,8 +26,9 @@
 //! At every level the control passes the [`FallbackGuard`]. The follower does not run the solver and does not measure time.
 
 use super::feedback::follow;
+use super::foresight::Foresight;
 use super::guard::{FallbackGuard, FallbackLevel, FallbackSettings, MAX_PERIODS};
-use super::monitor::{Brake, Finding, Monitor};
+use super::monitor::{Brake, Crossing, Finding, Monitor};
 use super::reference::Reference;
 use crate::linalg::Blocks;
 use crate::simulate::Trajectory;
@@ -102,6 +103,8 @@ pub enum FallbackReason {
     LeftTube,
     /// A state approaches a limit during an excitation.
     NearLimit,
+    /// After another period of the plan the backup controller could not keep the limits any more.
+    NoReturn,
 }
 
 impl FallbackReason {
@@ -124,6 +127,7 @@ impl FallbackReason {
             FallbackReason::LimitCrossed => "a state left its limits",
             FallbackReason::LeftTube => "a state left the tube of the plan",
             FallbackReason::NearLimit => "a state approaches a limit",
+            FallbackReason::NoReturn => "the backup controller could not keep the limits any more",
         }
     }
 }
@@ -335,6 +339,21 @@ impl Follower {
         }
         let interval = self.reference.interval(time);
         self.monitor.check_plan(time, &self.state, &self.planned, interval).map(reason)
+    }
+
+    /// Replaces the plan's control of the step just decided by the backup controller, if `foresight` finds that it must take over now.
+    pub fn look_ahead(&mut self, time: f64, foresight: &mut Foresight) -> Option<Crossing> {
+        if !self.measured || self.level == FallbackLevel::Safe {
+            return None;
+        }
+        let mut control = self.guard.safe_control().to_vec();
+        self.evaluate(time, &mut control);
+        self.guard.limit(&mut control);
+        let crossing = foresight.crossing(time, &self.state, self.guard.applied(), &control)?;
+        self.counts[self.level as usize] -= 1;
+        self.fall(FallbackReason::NoReturn);
+        self.counts[self.level as usize] += 1;
+        Some(crossing)
     }
 
     /// Stores the present state.

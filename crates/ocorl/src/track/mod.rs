@@ -22,6 +22,7 @@
 mod dithered;
 mod feedback;
 mod follower;
+mod foresight;
 mod guard;
 mod monitor;
 mod receding;
@@ -33,6 +34,7 @@ mod solvers;
 pub use dithered::{Dither, Dithered, Periods};
 pub use feedback::{Feedback, Hold};
 pub use follower::{FallbackReason, Follower, Solve, SolveAttempt, SolveError, SolveRequest, Status};
+pub use foresight::Foresight;
 pub use guard::{FallbackGuard, FallbackLevel, FallbackSettings, MAX_DROPOUTS, MAX_FALLBACKS, MAX_PERIODS};
 pub use monitor::{Brake, Crossing, FILTER, Finding, Monitor, ROUNDING};
 pub use receding::{NoSolver, Receding, Solver};

@@ -132,7 +132,7 @@ impl Monitor {
     }
 
     /// Returns the first limit that `state` exceeds by more than rounding.
-    fn outside(&self, time: f64, state: &[f64]) -> Option<Crossing> {
+    pub(super) fn outside(&self, time: f64, state: &[f64]) -> Option<Crossing> {
         let room = |bound: f64| if bound.is_finite() { ROUNDING * (1.0 + bound.abs()) } else { 0.0 };
         state.iter().enumerate().find_map(|(i, &value)| {
             let (lower, upper) = (self.bounds.lower[i], self.bounds.upper[i]);

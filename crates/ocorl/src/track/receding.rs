@@ -2,6 +2,7 @@
 
 use super::Reference;
 use super::follower::{FallbackReason, Follower, SolveAttempt, SolveError, SolveRequest};
+use super::foresight::Foresight;
 use super::guard::{FallbackLevel, FallbackSettings};
 use super::monitor::{Brake, Crossing, Finding};
 use crate::linalg::Blocks;
@@ -28,6 +29,8 @@ pub struct Receding<S> {
     reference: Reference,
     /// `None` to follow the plan by its gains alone.
     solver: Option<S>,
+    /// Check of the backup controller; `None` without.
+    foresight: Option<Foresight>,
     period: f64,
     next_update: f64,
     /// Number of updates on each level, without those after the plan's end.
@@ -54,6 +57,7 @@ impl<S: Solver> Receding<S> {
             follower,
             reference,
             solver,
+            foresight: None,
             period,
             next_update: f64::NEG_INFINITY,
             counts: [0; 4],
@@ -86,6 +90,13 @@ impl<S: Solver> Receding<S> {
         self
     }
 
+    /// Sets the check of whether the backup controller can still keep the limits.
+    #[must_use]
+    pub fn with_foresight(mut self, foresight: Option<Foresight>) -> Self {
+        self.foresight = foresight;
+        self
+    }
+
     /// Returns the follower, for its statistics.
     pub fn follower(&self) -> &Follower {
         &self.follower
@@ -98,7 +109,7 @@ impl<S: Solver> Receding<S> {
 
     /// Solves the problem of an update, or falls back.
     fn update(&mut self, time: f64, state: &[f64]) -> Result<(), PolicyError> {
-        let Receding { follower, solver, reference, .. } = self;
+        let Receding { follower, solver, reference, foresight, .. } = self;
         let status = match solver {
             None => follower.decide(time, state, None),
             Some(solver) => {
@@ -117,7 +128,10 @@ impl<S: Solver> Receding<S> {
             let reason = follower.last_error().unwrap_or_else(|| FallbackReason::BadState.text()).into();
             return Err(PolicyError::GaveUp { time, fallbacks: follower.consecutive_fallbacks(), reason });
         }
-        self.counts[status.level as usize] += 1;
+        if let Some(foresight) = foresight {
+            follower.look_ahead(time, foresight);
+        }
+        self.counts[follower.level() as usize] += 1;
         // A backup controller goes on with the run; without one it ends here.
         match follower.crossing().filter(|_| !follower.has_backup()) {
             Some(Finding::Tube(Crossing { state, .. })) => Err(PolicyError::LeftTube { state, time }),

@@ -1,0 +1,166 @@
+//! Foresight: whether the backup controller can still keep the limits of the states after the next control.
+//!
+//! At each period the plan's control is applied for one period on several plausible functions, and the backup controller, or the safe
+//! control, from then on. If this crosses a limit on one of them, on which the backup controller would keep the limits if it took over now,
+//! it must take over now. Where the backup controller cannot keep the limits in either case, the plan is followed: it was made within the
+//! limits, and the backup controller would not help.
+
+use super::guard::FallbackSettings;
+use super::monitor::{Crossing, Monitor};
+use crate::linalg::Points;
+use crate::system::{Backup, Bounds, Dynamics, RateLimit};
+
+/// Part of the width of the limits by which a predicted state must stay inside; as in the controller's soft limits.
+const MARGIN: f64 = 0.0025;
+
+/// Number of integration steps in a period.
+const STEPS: usize = 2;
+
+/// Plausible functions on which the backup controller is tried.
+pub struct Foresight {
+    functions: Vec<Box<dyn Dynamics>>,
+    limits: Monitor,
+    control_bounds: Bounds,
+    rate_limit: Option<RateLimit>,
+    safe_control: Vec<f64>,
+    backup: Option<Backup>,
+    period: f64,
+    periods: usize,
+}
+
+impl Foresight {
+    /// Creates the check of a controller with the given `period`. The backup controller is followed over `ahead`.
+    pub fn new(
+        functions: Vec<Box<dyn Dynamics>>,
+        settings: &FallbackSettings,
+        period: f64,
+        ahead: f64,
+    ) -> Self {
+        let mut bounds = settings.state_bounds.clone();
+        for (lower, upper) in bounds.lower.iter_mut().zip(&mut bounds.upper) {
+            let width = *upper - *lower;
+            let by = if width.is_finite() { MARGIN * width } else { 0.0 };
+            (*lower, *upper) = (*lower + by, *upper - by);
+        }
+        Foresight {
+            functions,
+            limits: Monitor::new(bounds),
+            control_bounds: settings.bounds.clone(),
+            rate_limit: settings.rate_limit.clone(),
+            safe_control: settings.safe_control.clone(),
+            backup: settings.backup.clone(),
+            period,
+            periods: (ahead / period).ceil().max(1.0) as usize,
+        }
+    }
+
+    /// Returns the limit that would be crossed because the backup controller takes over one period later than at `time`, after `control`
+    /// acted for that period. `applied` is the control that acted before.
+    pub fn crossing(
+        &mut self,
+        time: f64,
+        state: &[f64],
+        applied: &[f64],
+        control: &[f64],
+    ) -> Option<Crossing> {
+        (0..self.functions.len()).find_map(|f| {
+            let later = self.run(f, time, state, applied, Some(control))?;
+            self.run(f, time, state, applied, None).is_none().then_some(later)
+        })
+    }
+
+    /// Follows the backup controller from `state` on function number `f`, in the first period `first` if it is given, and returns the first
+    /// crossing.
+    fn run(
+        &mut self,
+        f: usize,
+        time: f64,
+        state: &[f64],
+        applied: &[f64],
+        first: Option<&[f64]>,
+    ) -> Option<Crossing> {
+        let (nx, step) = (state.len(), self.period / STEPS as f64);
+        let (mut point, mut from, mut to) = ([state, applied].concat(), vec![0.0; nx], vec![0.0; nx]);
+        for k in 0..self.periods {
+            let (x, u) = point.split_at_mut(nx);
+            let before = u.to_vec();
+            match (first.filter(|_| k == 0), &self.backup) {
+                (Some(first), _) => u.copy_from_slice(first),
+                (None, Some(backup)) => backup.control(x, u),
+                (None, None) => u.copy_from_slice(&self.safe_control),
+            }
+            self.control_bounds.clamp(u);
+            if let Some(limit) = &self.rate_limit {
+                for ((u, before), rate) in u.iter_mut().zip(&before).zip(&limit.max_rate) {
+                    let room = rate * self.period;
+                    *u = u.max(before - room).min(before + room);
+                }
+            }
+            for _ in 0..STEPS {
+                let dynamics = self.functions[f].as_mut();
+                dynamics.derivative(Points::single(&point), &mut from);
+                for (x, slope) in point.iter_mut().zip(&from) {
+                    *x += step * slope;
+                }
+                dynamics.derivative(Points::single(&point), &mut to);
+                for ((x, from), to) in point.iter_mut().zip(&from).zip(&to) {
+                    *x += 0.5 * step * (to - from);
+                }
+            }
+            let time = time + (k + 1) as f64 * self.period;
+            if let Some(crossing) = self.limits.outside(time, &point[..nx]) {
+                return Some(crossing);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::guard::{MAX_DROPOUTS, MAX_FALLBACKS};
+    use super::*;
+    use crate::system::{Dims, NumericJacobian};
+
+    /// A cart x'' = u, |u| ≤ 1, on a track that ends at 1, with a backup controller that brakes.
+    fn check(backup: Option<Backup>, state: [f64; 2], control: f64) -> Option<Crossing> {
+        let cart =
+            NumericJacobian::new(Dims { state: 2, control: 1 }, |x: &[f64], u: &[f64], out: &mut [f64]| {
+                out.copy_from_slice(&[x[1], u[0]]);
+            });
+        let settings = FallbackSettings {
+            bounds: Bounds::symmetric([1.0]),
+            safe_control: vec![0.0],
+            rate_limit: None,
+            max_fallbacks: MAX_FALLBACKS,
+            max_dropouts: MAX_DROPOUTS,
+            state_bounds: Bounds { lower: vec![-1.0, f64::NEG_INFINITY], upper: vec![1.0, f64::INFINITY] },
+            backup,
+        };
+        Foresight::new(vec![Box::new(cart)], &settings, 0.1, 3.0).crossing(0.0, &state, &[0.0], &[control])
+    }
+
+    fn brake() -> Option<Backup> {
+        Some(Backup { state: vec![0.0; 2], control: vec![0.0], gains: vec![vec![0.0, -5.0]] })
+    }
+
+    #[test]
+    fn the_backup_controller_takes_over_at_the_last_moment() {
+        // It needs v²/2 to brake: at v = 1 it stops within about 0.52.
+        assert_eq!(check(brake(), [0.2, 1.0], 1.0), None);
+        let crossing = check(brake(), [0.4, 1.0], 1.0).expect("it must take over");
+        assert_eq!((crossing.state, crossing.bound > 0.99), (0, true));
+        // Braking by the plan is as good.
+        assert_eq!(check(brake(), [0.4, 1.0], -1.0), None);
+        // It would not help any more.
+        assert_eq!(check(brake(), [0.9, 1.0], 1.0), None);
+    }
+
+    #[test]
+    fn a_safe_input_that_keeps_no_limit_never_takes_over() {
+        assert_eq!(check(None, [0.4, 1.0], 1.0), None);
+        // At rest it does.
+        assert_eq!(check(None, [0.8, 0.0], 0.0), None);
+        assert!(check(None, [0.8, 0.0], 1.0).is_some());
+    }
+}
