@@ -119,10 +119,7 @@ impl Study {
             let prices = Prices { measurement, episode, budget };
             let system = system.map(|system| system.get().source.inner.clone());
             let set = set.unwrap_or_else(|| PyDict::new(py));
-            let config = match &system {
-                Some(system) => Some(config(system, settings, &set)?.for_plant(&system.task)?),
-                None => None,
-            };
+            let config = system.as_ref().map(|system| config(system, settings, &set)).transpose()?;
             let (mode, at, looks) = (mode.to_owned(), folder.clone(), mode == "look");
             work::settle(py, &folder)?;
             let how = How { folder: Some(folder.clone()), ..How::at("Study") };

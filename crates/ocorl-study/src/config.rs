@@ -5,7 +5,7 @@ use crate::files::read_text;
 use crate::system::{MAX_FILE, shortened};
 use crate::user_error::{Catalogue, Hint, Place, UserError, nearest};
 use ocorl::learn::{Settings, Strategy, Time};
-use ocorl::system::{KnownSystem, Task};
+use ocorl::system::KnownSystem;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -140,15 +140,6 @@ impl Config {
     pub fn complete(mut self) -> Result<Self, UserError> {
         if self.settings.time == Time::Discrete && !self.is_set("strategy") {
             self.set_value("strategy", Value::String(Strategy::Equidistant.name().into()))?;
-        }
-        Ok(self)
-    }
-
-    /// Completes the settings of a study of a real plant: cautious if a file declares limits of the states, unless `caution` was set.
-    pub fn for_plant(mut self, task: &Task) -> Result<Self, UserError> {
-        let limited = !self.shipped && task.state_bounds.is_limiting();
-        if limited && self.settings.time == Time::Continuous && !self.is_set("caution") {
-            self.set_value("caution", Value::String("on".into()))?;
         }
         Ok(self)
     }

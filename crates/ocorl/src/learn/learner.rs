@@ -475,7 +475,8 @@ impl Learner {
                     stream: self.stream.child("tube").index(episode).index(start),
                 };
                 let (planned, tube) = choice.make(planned, observer);
-                (Ok(planned), Some(tube.stop()))
+                let floor = if caution == Caution::On { tube::NEAR } else { tube::FAR };
+                (Ok(planned), Some(tube.stop(floor)))
             }
             other => (other, None),
         };

@@ -42,8 +42,7 @@ pub struct Settings {
     pub measured: MeasurementKind,
     /// How much learning restrains itself. `moderate`: plans that are not expected to cost more than the runs so far, and runs that stop when
     /// they leave the tube of their plan. `on`: also tubes within the limits of the states, a backup controller that takes over in time, and
-    /// a first excitation that grows and stops short of the limits; it is the default of studies of a real plant whose file declares limits
-    /// of states. `off` explores as fast as possible, for simulation.
+    /// a first excitation that grows and stops short of the limits. `off` explores as fast as possible, for simulation.
     #[serde(default)]
     pub caution: Caution,
     /// Control of the first episode.
@@ -722,7 +721,9 @@ impl Settings {
     /// without limits.
     pub fn brake(&self, task: &Task) -> Option<Brake> {
         let limited = self.caution == Caution::On && task.state_bounds.is_limiting();
-        (limited && self.time == Time::Continuous).then(|| tube::brake(task))
+        let own = self.initial_states.iter().map(Vec::as_slice);
+        let starts = own.chain(self.initial_states.is_empty().then_some(task.initial_state.as_slice()));
+        (limited && self.time == Time::Continuous).then(|| tube::brake(task, starts))
     }
 
     /// Returns the kind of measurement that a rollout takes.

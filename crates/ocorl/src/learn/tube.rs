@@ -7,7 +7,7 @@
 //!
 //! **Limits.** The plan must satisfy lower + r(t) ≤ x̄(t) ≤ upper − r(t).
 //!
-//! **Stop.** A run ends when its state differs from x̄(t) by more than max(rᵢ(t), [`FLOOR`] Rᵢ): the model is then wrong in a way that the
+//! **Stop.** A run ends when its state differs from x̄(t) by more than max(rᵢ(t), φ Rᵢ), with φ = [`NEAR`] or [`FAR`]: the model is then wrong in a way that the
 //! spread does not contain.
 
 use super::rehearsal::RehearsedRun;
@@ -17,10 +17,13 @@ use crate::system::{Bounds, Task};
 use crate::track::Brake;
 use serde::{Deserialize, Serialize};
 
-/// Part of the range of a state by which a run may differ from its plan, however narrow the spread is.
-const FLOOR: f64 = 0.5;
+/// Part of the range of a state by which a run may differ from its plan, however narrow the spread is, with `caution = "on"`.
+pub(super) const NEAR: f64 = 0.5;
 
-/// Look-ahead of the first excitation, as a part of the horizon, and its distance from the limits, as a part of their width.
+/// The same with `caution = "moderate"`: what a model gets wrong is worth measuring.
+pub(super) const FAR: f64 = 2.0;
+
+/// Look-ahead of the first excitation, as a part of the horizon, and its largest distance from the limits, as a part of their width.
 const BRAKE: Brake = Brake { ahead: 0.05, margin: 0.1 };
 
 /// Part of its amplitude with which the first excitation begins.
@@ -120,21 +123,28 @@ impl Tube {
         excess
     }
 
-    /// Returns the deviations from the plan at which a run is stopped.
-    pub(super) fn stop(&self) -> Blocks {
+    /// Returns the deviations from the plan at which a run is stopped: the spread, at least `floor` in ranges of the states.
+    pub(super) fn stop(&self, floor: f64) -> Blocks {
         let mut out = self.spread.clone();
         for k in 0..out.len() {
             for (r, range) in out.at_mut(k).iter_mut().zip(&self.range) {
-                *r = r.max(FLOOR * range);
+                *r = r.max(floor * range);
             }
         }
         out
     }
 }
 
-/// Returns the look-ahead of the first excitation of `task`.
-pub(super) fn brake(task: &Task) -> Brake {
-    Brake { ahead: BRAKE.ahead * task.horizon, ..BRAKE }
+/// Returns the look-ahead of the first excitation of `task` from `starts`. An initial state is twice as far from the limits as the excitation
+/// has to be, so that a run that begins near a limit is not held there by the safe control from the beginning.
+pub(super) fn brake<'a>(task: &Task, starts: impl Iterator<Item = &'a [f64]>) -> Brake {
+    let Bounds { lower, upper } = &task.state_bounds;
+    let room = |x: &[f64]| {
+        let each = x.iter().zip(lower.iter().zip(upper)).filter(|(_, (l, u))| (*u - *l).is_finite());
+        each.map(|(x, (l, u))| 0.5 * (x - l).min(u - x) / (u - l)).fold(f64::INFINITY, f64::min)
+    };
+    let margin = starts.map(room).fold(BRAKE.margin, f64::min).max(0.0);
+    Brake { ahead: BRAKE.ahead * task.horizon, margin }
 }
 
 /// Returns the part of its amplitude that the first excitation has at `time`: it grows linearly over the horizon.
@@ -236,7 +246,16 @@ mod tests {
         assert!((tube.excess(&reference.plan, &task.state_bounds)[0] - expected).abs() < 1e-12);
         let tight = tightened(&task.state_bounds, &[0.3], &task.initial_state);
         assert_eq!((tight.lower[0], tight.upper[0]), (-0.2, 1.0), "the initial state stays inside");
-        assert!(tube.stop().iter().all(|r| r[0] >= 0.6));
+        assert!(tube.stop(NEAR).iter().all(|r| r[0] >= 0.6));
+    }
+
+    #[test]
+    fn an_excitation_that_begins_near_a_limit_is_not_stopped_there() {
+        let starts = |x: f64| brake(&task(), std::iter::once([x].as_slice())).margin;
+        // The limits are −0.5 and 1.2.
+        assert_eq!(starts(0.3), 0.1);
+        assert!((starts(1.115) - 0.025).abs() < 1e-12);
+        assert_eq!(starts(1.2), 0.0);
     }
 
     #[test]

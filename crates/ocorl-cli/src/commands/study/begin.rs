@@ -41,7 +41,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {
     let system = System::find(&arguments.system)?;
-    let settings = config(&arguments.choices, &system)?.for_plant(&system.task)?.settings;
+    let settings = config(&arguments.choices, &system)?.settings;
     let prices = Prices {
         measurement: arguments.price_measurement,
         episode: arguments.price_episode,
