@@ -2,11 +2,13 @@
 //!
 //! Columns: `t`, the names of the states, the names of the controls, and optionally the derivatives (`<state>_dot`, all or none), `start`
 //! (index of the initial state), `episode`, `asked_t` and `used` (0: the row is skipped). A row with a control and blank states gives the
-//! control that was applied from that time on; a model that learns from states alone needs many of them.
+//! control that was applied from that time on; a model that learns from states alone needs many of them. A state that the rig does not
+//! measure has an empty cell.
 
 mod csv;
 mod json;
 pub mod recording;
+mod spline;
 
 use crate::files::read_text;
 use crate::study::{Applied, End, Row};

@@ -1,15 +1,20 @@
 //! Recordings of other programs: a mapping names their columns, and derivatives are estimated from the recorded positions and velocities.
 //!
-//! Around each kept time t a cubic polynomial in s = t′ − t is fitted to a position x and, if it is recorded, its velocity v, over a window:
+//! A recorded position x without a recorded velocity is smoothed by a [spline](super::spline), whose derivatives are those of the state. If
+//! the velocity v is recorded too, a cubic polynomial in s = t′ − t is fitted to both around each kept time t, over a window:
 //!
 //! ```text
 //! x(s) = a + b s + c s²/2 + d s³/6,   v(s) = b + c s + d s²/2
 //! ```
 //!
-//! by least squares, weighted with the noise of both. The estimates are x = a, ẋ = v = b and v̇ = c. A quantity without a velocity is
-//! fitted alone. The window must be short compared with the motion, and long compared with the sampling interval.
+//! by least squares, weighted with the noise of both. The estimates are x = a, ẋ = v = b and v̇ = c. The window must be short compared with
+//! the motion, and long compared with the sampling interval.
+//!
+//! The highest derivative and the control of a row are averages over the window with the weights (1 − (s/window)²)², because controls may
+//! jump within it. A fitted polynomial averages its second derivative in nearly this way by itself.
 
 use super::Measured;
+use super::spline::Spline;
 use crate::study::Row;
 use crate::user_error::UserError;
 use ocorl::system::Task;
@@ -21,7 +26,8 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mapping {
-    /// Column of the file for each state, control and the time `t`; by default the column of the same name.
+    /// Column of the file for each state, control and the time `t`; by default the column of the same name. An empty name ignores the column
+    /// of a velocity.
     pub columns: BTreeMap<String, String>,
     /// For each state that is the velocity of another state, the name of that state. Its column may be missing in the file.
     pub velocities: BTreeMap<String, String>,
@@ -31,6 +37,24 @@ pub struct Mapping {
     pub window: f64,
     /// Number of rows that are kept, equally spaced in time; without it all.
     pub rows: Option<usize>,
+    /// Values of the controls between two samples.
+    pub controls: Between,
+    /// For some states the smallest magnitude of a kept row. A body that dry friction holds tells nothing about the forces on it; its rows
+    /// are left out by the smallest speed of a moving body.
+    pub least: BTreeMap<String, f64>,
+}
+
+/// The control between two samples of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Between {
+    /// Interpolated linearly.
+    #[default]
+    Linear,
+    /// The value of the sample before: a recorded command that is held.
+    Previous,
+    /// The value of the sample after: the measured effect of a command that was held since the sample before.
+    Next,
 }
 
 /// A recording: raw columns, and estimates of states and derivatives.
@@ -45,10 +69,19 @@ pub struct Recording {
     noise: Vec<f64>,
     window: f64,
     rows: Option<usize>,
+    between: Between,
+    /// For each state the smallest magnitude of a kept row.
+    least: Vec<f64>,
+    /// For each position without a recorded velocity its spline.
+    splines: Vec<Option<Spline>>,
 }
 
 /// Samples to each side of a fitted window, at least.
 const LEAST_SAMPLES: usize = 3;
+/// Points at which a control is averaged over a window.
+const AVERAGED: u32 = 24;
+/// Time scale of the smoothing spline as a fraction of the window.
+const SMOOTHED: f64 = 0.5;
 
 impl Mapping {
     /// Reads a mapping from a TOML file.
@@ -79,8 +112,10 @@ impl Recording {
             task.states.iter().chain(&task.controls).map(|q| q.name.as_str()).collect();
         let named =
             mapping.columns.keys().chain(mapping.velocities.keys()).chain(mapping.velocities.values());
-        if let Some(wrong) =
-            named.chain(mapping.noise.keys()).find(|n| *n != "t" && !quantities.contains(&n.as_str()))
+        if let Some(wrong) = named
+            .chain(mapping.noise.keys())
+            .chain(mapping.least.keys())
+            .find(|n| *n != "t" && !quantities.contains(&n.as_str()))
         {
             let message = format!("the mapping names '{wrong}', which is no state or control of the system");
             return Err(UserError::new(message).detail("system", quantities.join(", ")));
@@ -103,9 +138,11 @@ impl Recording {
             .zip(&position_of)
             .map(|(q, position)| match (find(&q.name), position) {
                 (Err(_), Some(_)) => Ok(None),
+                (_, Some(_)) if mapping.columns.get(&q.name).is_some_and(String::is_empty) => Ok(None),
                 (found, _) => found.map(Some),
             })
             .collect();
+        let states = states?;
         let controls = task.controls.iter().map(|q| find(&q.name)).collect::<Result<Vec<_>, _>>()?;
         let times = find("t")?;
         if times.len() <= 2 * LEAST_SAMPLES || times.windows(2).any(|t| !(t[0] < t[1])) {
@@ -119,8 +156,16 @@ impl Recording {
         {
             return Err(UserError::new("noise must be positive, and the window zero or positive"));
         }
-        let (window, rows) = (mapping.window, mapping.rows);
-        Ok(Recording { times, states: states?, controls, position_of, noise, window, rows })
+        let (window, rows, between) = (mapping.window, mapping.rows, mapping.controls);
+        let least = |q: &ocorl::system::Quantity| mapping.least.get(&q.name).copied().unwrap_or(0.0);
+        let least = task.states.iter().map(least).collect();
+        let splines = states.iter().enumerate().map(|(j, column)| {
+            let speed = position_of.iter().position(|p| *p == Some(j));
+            let alone = position_of[j].is_none() && speed.is_none_or(|v| states[v].is_none());
+            column.as_ref().filter(|_| alone).map(|y| Spline::fit(&times, y, SMOOTHED * window))
+        });
+        let splines = splines.collect();
+        Ok(Recording { times, states, controls, position_of, noise, window, rows, between, least, splines })
     }
 
     /// The recorded times.
@@ -133,14 +178,52 @@ impl Recording {
         self.states[state].as_deref()
     }
 
-    /// The control at a time, interpolated linearly.
+    /// The control at a time.
     pub fn control(&self, time: f64, out: &mut [f64]) {
-        let next = self.times.partition_point(|t| *t <= time).clamp(1, self.times.len() - 1);
+        let next = self.times.partition_point(|t| match self.between {
+            Between::Next => *t < time,
+            Between::Linear | Between::Previous => *t <= time,
+        });
+        let next = next.clamp(1, self.times.len() - 1);
         let (from, to) = (self.times[next - 1], self.times[next]);
-        let w = ((time - from) / (to - from)).clamp(0.0, 1.0);
+        let w = match self.between {
+            Between::Linear => ((time - from) / (to - from)).clamp(0.0, 1.0),
+            Between::Previous => f64::from(u8::from(time >= to)),
+            Between::Next => f64::from(u8::from(time > from)),
+        };
         for (out, column) in out.iter_mut().zip(&self.controls) {
             *out = column[next - 1] + w * (column[next] - column[next - 1]);
         }
+    }
+
+    /// The weights of an average over the window around sample `i`, with their times.
+    fn weights(&self, i: usize) -> impl Iterator<Item = (f64, f64)> {
+        let (time, half) = (self.times[i], self.half_window(i));
+        let weight = |k: u32| {
+            let s = (f64::from(k) + 0.5) / f64::from(AVERAGED) * 2.0 - 1.0;
+            (s, (1.0 - s * s).powi(2))
+        };
+        let sum: f64 = (0..AVERAGED).map(|k| weight(k).1).sum();
+        (0..AVERAGED).map(weight).map(move |(s, w)| (time + half * s, w / sum))
+    }
+
+    /// Half of the width of the window around sample `i`: at least that of one sampling interval.
+    fn half_window(&self, i: usize) -> f64 {
+        let last = self.times.len() - 1;
+        let spacing = (self.times[(i + 1).min(last)] - self.times[i.saturating_sub(1)]) / 2.0;
+        self.window.max(spacing)
+    }
+
+    /// The control averaged over the window around sample `i`.
+    fn mean_control(&self, i: usize) -> Vec<f64> {
+        let (mut mean, mut now) = (vec![0.0; self.controls.len()], vec![0.0; self.controls.len()]);
+        for (time, weight) in self.weights(i) {
+            self.control(time, &mut now);
+            for (mean, now) in mean.iter_mut().zip(&now) {
+                *mean += weight * now;
+            }
+        }
+        mean
     }
 
     /// Estimates of the state and its derivative at the sample with index `i`; `None` at the ends of the recording, and if the samples do
@@ -155,6 +238,18 @@ impl Recording {
         }
         for j in (0..n).filter(|&j| self.position_of[j].is_none()) {
             let velocity = (0..n).find(|&v| self.position_of[v] == Some(j));
+            if let Some(spline) = &self.splines[j] {
+                let ([x, slope, _], mut mean) = (spline.at(self.times[i]), [0.0; 2]);
+                for (time, weight) in self.weights(i) {
+                    let [_, slope, bend] = spline.at(time);
+                    mean = [mean[0] + weight * slope, mean[1] + weight * bend];
+                }
+                (state[j], derivative[j]) = (x, mean[0]);
+                if let Some(v) = velocity {
+                    (derivative[j], state[v], derivative[v]) = (slope, slope, mean[1]);
+                }
+                continue;
+            }
             let fit = self.fit(i, low..high + 1, j, velocity)?;
             (state[j], derivative[j]) = (fit[0], fit[1]);
             if let Some(v) = velocity {
@@ -207,11 +302,13 @@ impl Recording {
         let n = self.times.len();
         let wanted = self.rows.unwrap_or(n).clamp(1, n);
         let mut rows: Vec<Row> = Vec::with_capacity(wanted);
-        let inside: Vec<usize> = (0..n).filter(|&i| self.estimate(i).is_some()).collect();
+        let moving = |x: &[f64]| x.iter().zip(&self.least).all(|(x, least)| x.abs() >= *least);
+        let inside: Vec<usize> =
+            (0..n).filter(|&i| self.estimate(i).is_some_and(|(x, _)| moving(&x))).collect();
         for k in 0..wanted.min(inside.len()) {
             let i = inside[k * inside.len() / wanted.min(inside.len())];
             let Some((x, x_dot)) = self.estimate(i) else { continue };
-            let u = self.controls.iter().map(|column| column[i]).collect();
+            let u = self.mean_control(i);
             rows.push(Row {
                 start: 0,
                 t: self.times[i],
@@ -316,7 +413,8 @@ mod tests {
                 let x_dot = row.x_dot.as_ref().unwrap();
                 assert!((row.x[0] - sin).abs() < 1e-4 && (row.x[1] - 3.0 * cos).abs() < 3e-3, "{row:?}");
                 assert!(x_dot[0] == row.x[1] && (x_dot[1] + 9.0 * sin).abs() < 0.02, "{row:?}");
-                assert!((row.u[0] - row.t.cos()).abs() < 1e-12);
+                // The average over a window of 0.02 differs from the value by its curvature.
+                assert!((row.u[0] - row.t.cos()).abs() < 1e-4);
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Reads a system file and builds the system it describes.
 
 use super::reader::{Entry, Section, Source, shortened};
-use super::{MakeDynamics, System, constraints, cost, hardware, learning};
+use super::{System, constraints, cost, hardware, learning};
 use crate::config::{Config, offset};
 use crate::user_error::{Hint, UserError, nearest};
 use ocorl::learn::{LearnError, Learner, Settings};
 use ocorl::linalg::Points;
+use ocorl::model::Parametric;
 use ocorl::random::Stream;
 use ocorl::system::{Bounds, Build, KnownSystem, Parameter, Quantity, SystemError, Task};
 use ocorl_expression::{Equations, Expression, Formulas, Scope, Symbol, is_name};
@@ -37,7 +38,7 @@ const MOST: usize = 64;
 pub(super) struct Names {
     pub(super) states: Vec<String>,
     pub(super) inputs: Vec<String>,
-    parameters: Vec<(String, f64)>,
+    pub(super) parameters: Vec<(String, f64)>,
     values: Vec<f64>,
     definitions: Vec<(String, String)>,
 }
@@ -143,10 +144,13 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, UserError> {
     if let Some(period) = period {
         defaults = defaults.held(&task, period);
     }
-    let config = learning::config(source, learning_section.as_ref(), Config::of(file, defaults)?)?;
+    let prior_section = part("prior")?;
+    let outputs = learning::outputs(learning_section.as_ref(), &names, prior_section.as_ref())?;
+    let config = learning::config(source, learning_section.as_ref(), outputs, Config::of(file, defaults)?)?;
     let hardware = hardware::settings(hardware_section.as_ref(), &names, period, &config.settings)?;
     task.rate_limit = hardware.rate_limit();
-    let prior = part("prior")?.map(|section| build(&section, &names, &formulas, false)).transpose()?;
+    let prior = prior_section.map(|section| build(&section, &names, &formulas, false)).transpose()?;
+    let unknown = learning::estimated(learning_section.as_ref(), &names, prior.is_some())?;
     let truth = equations.as_ref().map(|section| build(section, &names, &formulas, true)).transpose()?;
     let name = name(&system, file)?;
     let parameter = |(name, value): &(String, f64)| Parameter {
@@ -161,12 +165,10 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, UserError> {
         known.parameters = names.parameters.iter().map(parameter).collect();
         known.first_control = first_control.clone();
         known.prior.clone_from(&prior);
+        known.unknown.clone_from(&unknown);
         known
     });
-    let prior: Option<MakeDynamics> = prior.map(|build| {
-        let values = names.values.clone();
-        Arc::new(move || build(&values)) as MakeDynamics
-    });
+    let prior = prior.map(|build| Parametric::new(build, names.values.clone(), unknown));
     let system = System {
         name,
         hardware,
@@ -174,6 +176,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, UserError> {
         settings: config.settings.clone(),
         truth,
         prior,
+        parameters: names.parameters.iter().map(|(name, _)| name.clone()).collect(),
         file: Some(text.into()),
         config,
         task,

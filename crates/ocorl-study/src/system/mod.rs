@@ -31,8 +31,8 @@ use crate::files::read_text;
 use crate::measured::Columns;
 use crate::user_error::{Hint, Place, UserError};
 use ocorl::learn::{FirstControl, Settings};
-use ocorl::model::{Mean, Physics};
-use ocorl::system::{Benchmark, Build, Dynamics, KnownSystem, Task};
+use ocorl::model::{Mean, Parametric};
+use ocorl::system::{Benchmark, Build, KnownSystem, Task};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,14 +52,13 @@ pub struct System {
     /// The true dynamics; `None` if only hardware exists.
     pub truth: Option<KnownSystem>,
     /// Known physics: prior mean of f before any measurement.
-    pub prior: Option<MakeDynamics>,
+    pub prior: Option<Parametric>,
+    /// Names of the parameters of its file.
+    pub parameters: Vec<String>,
     /// Text of the file that describes the system; `None` if the system is shipped with the program.
     pub file: Option<String>,
     config: Config,
 }
-
-/// Factory for dynamics.
-pub type MakeDynamics = Arc<dyn Fn() -> Box<dyn Dynamics> + Send + Sync>;
 
 /// Properties of the controller hardware.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +126,7 @@ impl System {
             settings: config.settings,
             truth: Some(benchmark),
             prior: None,
+            parameters: Vec::new(),
             file: None,
             config: unset,
         })
@@ -141,7 +141,7 @@ impl System {
         }
         let mut known = KnownSystem::new(self.name.clone(), self.task.clone(), build);
         known.first_control = self.first_control.clone();
-        known.prior = self.prior.clone().map(|make| Arc::new(move |_: &[f64]| make()) as Build);
+        known.prior = self.prior.clone().map(|prior| Arc::new(move |_: &[f64]| prior.dynamics()) as Build);
         known
     }
 
@@ -154,7 +154,7 @@ impl System {
 
     /// Known physics as the prior mean of a model.
     pub fn prior_mean(&self) -> Mean {
-        self.prior.clone().map_or(Mean::Zero, |make| Mean::Physics(Physics::new(move || make())))
+        self.prior.clone().map_or(Mean::Zero, Parametric::mean)
     }
 
     /// Warnings about valid contents of its file that are probably unintended.

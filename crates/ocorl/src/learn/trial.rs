@@ -6,7 +6,7 @@ use super::learner::{LearnError, Learner};
 use super::settings::Settings;
 use crate::event::Observer;
 use crate::measurements::Measurements;
-use crate::model::{Mean, ModelError, Physics};
+use crate::model::{Mean, ModelError, Parametric};
 use crate::plant::SimulatedPlant;
 use crate::random::Stream;
 use crate::system::KnownSystem;
@@ -48,7 +48,7 @@ impl Trial {
         let prior = benchmark
             .prior
             .clone()
-            .map_or(Mean::Zero, |build| Mean::Physics(Physics::new(move || build(&values))));
+            .map_or(Mean::Zero, |build| Parametric::new(build, values, benchmark.unknown.clone()).mean());
         let noise = settings.states.noise_std(task.states.len());
         let learner =
             Learner::with_prior(task.clone(), first, settings.clone(), stream.child("learner"), prior)?;

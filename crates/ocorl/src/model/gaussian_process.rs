@@ -17,7 +17,7 @@ use super::covariance_columns::CovarianceColumns;
 use super::draw::Draw;
 use super::kernels::Parameter;
 use super::likelihood::Likelihood;
-use super::mean::{FittedMean, Mean};
+use super::mean::FittedMean;
 use super::notes::{Coordinate, Note};
 use super::posterior::{CHUNK, Chunk};
 use super::settings::{Hyperparameters, Lengthscales, Noise, Settings};
@@ -79,21 +79,15 @@ impl GaussianProcess {
             let need = "an angle must be the index of a coordinate of (x, u)";
             return Err(ModelError::Setting { what: "angle", value: angle.to_string(), need });
         }
-        if let Mean::Physics(physics) = &settings.mean
-            && physics.dims() != dims
-        {
+        if let Some(found) = settings.mean.physics_dims().filter(|found| *found != dims) {
             let need = "the physics must have the task's dimensions";
-            return Err(ModelError::Setting {
-                what: "prior mean",
-                value: format!("{:?}", physics.dims()),
-                need,
-            });
+            return Err(ModelError::Setting { what: "prior mean", value: format!("{found:?}"), need });
         }
         let space = Space::new(dims, angles);
         let parameters = settings.kernel.parameters(space.dim());
         let hyper = Hyperparameters { kernel: parameters.iter().map(|p| p.starts[0]).collect(), noise: 0.0 };
         let data = Measurements::new(dims);
-        let mean = FittedMean::fit(&settings.mean, data.points(), data.derivatives());
+        let mean = FittedMean::fit(&settings.mean, &data);
         let state = State::new(space, Scaling::identity(dims.state), mean);
         let mut model = GaussianProcess {
             state: state.conditioned(&settings, &data, &[], &vec![hyper; dims.state])?,
@@ -116,6 +110,14 @@ impl GaussianProcess {
     /// The settings that the model was created with.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Index and value of each parameter of the prior mean that was estimated at the last training.
+    pub fn estimated_parameters(&self) -> &[(usize, f64)] {
+        match &self.state.mean {
+            FittedMean::Physics(physics) => physics.estimated(),
+            FittedMean::Zero | FittedMean::Linear(_) => &[],
+        }
     }
 
     /// All measurements that the model is conditioned on.

@@ -1,7 +1,9 @@
 //! Prior means m(z) of the Gaussian process: zero, a fitted affine function, or the user's physics.
 
+use super::parametric::Parametric;
 use crate::linalg::small::axpy;
 use crate::linalg::{Blocks, Cholesky, Dims, Linearization, Points, Pool, ScratchPool};
+use crate::measurements::Measurements;
 use crate::system::Dynamics;
 use std::sync::Arc;
 
@@ -16,6 +18,19 @@ pub enum Mean {
     Linear,
     /// Known physics; the model learns only the difference between them and the measurements.
     Physics(Physics),
+    /// Physics with unknown parameters, which are estimated from all data at each training.
+    Parametric(Parametric),
+}
+
+impl Mean {
+    /// The dimensions of the physics; `None` if there are none.
+    pub(super) fn physics_dims(&self) -> Option<Dims> {
+        match self {
+            Mean::Zero | Mean::Linear => None,
+            Mean::Physics(physics) => Some(physics.dims),
+            Mean::Parametric(physics) => Some(physics.dims()),
+        }
+    }
 }
 
 impl std::fmt::Debug for Mean {
@@ -24,6 +39,7 @@ impl std::fmt::Debug for Mean {
             Mean::Zero => "Zero",
             Mean::Linear => "Linear",
             Mean::Physics(_) => "Physics",
+            Mean::Parametric(_) => "Parametric",
         })
     }
 }
@@ -46,6 +62,8 @@ pub struct Physics {
     make: Arc<dyn Fn() -> Box<dyn Dynamics> + Send + Sync>,
     dims: Dims,
     copies: Arc<ScratchPool<Evaluator>>,
+    /// Index and value of each parameter that was estimated.
+    estimated: Vec<(usize, f64)>,
 }
 
 /// One copy of the dynamics, with memory for their Jacobians.
@@ -66,11 +84,22 @@ impl Physics {
         let first = make();
         let dims = first.dims();
         let copies = Arc::new(ScratchPool::with_first(Evaluator::new(first)));
-        Physics { make: Arc::new(make), dims, copies }
+        Physics { make: Arc::new(make), dims, copies, estimated: Vec::new() }
     }
 
-    pub(super) fn dims(&self) -> Dims {
-        self.dims
+    pub(super) fn with_estimated(mut self, estimated: Vec<(usize, f64)>) -> Self {
+        self.estimated = estimated;
+        self
+    }
+
+    /// Index and value of each parameter that was estimated from data; empty for known physics.
+    pub fn estimated(&self) -> &[(usize, f64)] {
+        &self.estimated
+    }
+
+    /// A copy of the dynamics.
+    pub fn dynamics(&self) -> Box<dyn Dynamics> {
+        (self.make)()
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Evaluator) -> T) -> T {
@@ -89,11 +118,12 @@ pub(super) enum FittedMean {
 
 impl FittedMean {
     /// Fits the coefficients, if the mean has any.
-    pub(super) fn fit(mean: &Mean, points: Points<'_>, derivatives: &Blocks) -> Self {
+    pub(super) fn fit(mean: &Mean, data: &Measurements) -> Self {
         match mean {
             Mean::Zero => FittedMean::Zero,
-            Mean::Linear => FittedMean::Linear(least_squares(points, derivatives)),
+            Mean::Linear => FittedMean::Linear(least_squares(data.points(), data.derivatives())),
             Mean::Physics(physics) => FittedMean::Physics(physics.clone()),
+            Mean::Parametric(physics) => FittedMean::Physics(physics.fit(data)),
         }
     }
 

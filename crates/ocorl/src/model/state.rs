@@ -164,7 +164,7 @@ impl State {
         }
         let offset = settings.scale_offset;
         state.space.standardize(data.nodes(), offset);
-        state.mean = FittedMean::fit(&settings.mean, data.points(), data.derivatives());
+        state.mean = FittedMean::fit(&settings.mean, data);
         let residuals = residuals(&state.mean, data)?;
         state.scaling = Scaling::of(residuals.points(), offset);
         // An output that is constant in the data has no measurable spread; its magnitude or its noise replaces it.

@@ -93,6 +93,7 @@ fn system() -> KnownSystem {
         },
         first_control: Arc::new(|t, _x, u| (u[0], u[1]) = t.sin_cos()),
         prior: None,
+        unknown: Vec::new(),
         benchmark: Some(&BENCHMARK),
     }
 }

@@ -83,6 +83,7 @@ fn system() -> KnownSystem {
         },
         first_control: Arc::new(|t, _x, u| u[0] = 0.1 * t.sin() + 0.5),
         prior: None,
+        unknown: Vec::new(),
         benchmark: Some(&BENCHMARK),
     }
 }

@@ -110,6 +110,7 @@ fn system() -> KnownSystem {
         },
         first_control: Arc::new(|t, _x, u| u[0] = t.sin()),
         prior: None,
+        unknown: Vec::new(),
         benchmark: Some(&BENCHMARK),
     }
 }

@@ -95,6 +95,7 @@ fn system() -> KnownSystem {
         },
         first_control: Arc::new(|t, _x, u| u[0] = (0.1 * t.sin() + 0.5) / 50.0),
         prior: None,
+        unknown: Vec::new(),
         benchmark: Some(&BENCHMARK),
     }
 }

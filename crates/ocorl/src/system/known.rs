@@ -50,6 +50,8 @@ pub struct KnownSystem {
     pub first_control: FirstControl,
     /// Creates the prior mean of f from the same parameters; `None` for a prior mean of zero.
     pub prior: Option<Build>,
+    /// Indices of the parameters whose values in the prior mean are estimated from the measurements.
+    pub unknown: Vec<usize>,
     /// Catalogue entry of a benchmark system.
     pub(super) benchmark: Option<&'static Benchmark>,
 }
@@ -160,6 +162,7 @@ impl KnownSystem {
             task,
             first_control: Arc::new(move |_, _, u| u.copy_from_slice(&safe)),
             prior: None,
+            unknown: Vec::new(),
             benchmark: None,
         }
     }

@@ -87,6 +87,7 @@ fn system() -> KnownSystem {
         },
         first_control: Arc::new(|t, _x, u| u[0] = (10.0 * t).cos()),
         prior: None,
+        unknown: Vec::new(),
         benchmark: Some(&BENCHMARK),
     }
 }

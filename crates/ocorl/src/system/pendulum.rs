@@ -79,6 +79,7 @@ fn system() -> KnownSystem {
         },
         first_control: Arc::new(|t, _x, u| u[0] = 0.01 * t.sin()),
         prior: None,
+        unknown: Vec::new(),
         benchmark: Some(&BENCHMARK),
     }
 }

@@ -105,6 +105,7 @@ fn system() -> KnownSystem {
             u.copy_from_slice(&[0.2 + 0.1 * sin, 0.1 * cos]);
         }),
         prior: None,
+        unknown: Vec::new(),
         benchmark: Some(&BENCHMARK),
     }
 }

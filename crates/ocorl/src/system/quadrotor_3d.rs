@@ -209,6 +209,7 @@ fn system() -> KnownSystem {
         },
         first_control: Arc::new(first_control),
         prior: None,
+        unknown: Vec::new(),
         benchmark: Some(&BENCHMARK),
     }
 }

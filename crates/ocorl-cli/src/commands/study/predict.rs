@@ -44,6 +44,10 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     let (task, mapping) = (study.system().task.clone(), Mapping::load(&arguments.map)?);
     let rows = study.history().measurements();
     let model = study.learner()?.model().clone();
+    let values = model.as_gaussian_process().map_or(&[][..], |process| process.estimated_parameters());
+    let estimated =
+        values.iter().filter_map(|&(k, value)| Some((study.system().parameters.get(k)?.clone(), value)));
+    let estimated: Vec<(String, f64)> = estimated.collect();
     let mut all = Vec::new();
     for file in &arguments.files {
         let recording = Recording::load(file, &mapping, &task)?;
@@ -54,10 +58,23 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     }
     if global.json {
         let files: Vec<_> = all.iter().map(|(file, e)| document!({ "file": file, "errors": e })).collect();
-        return Ok(json(&document!({ "measurements": rows, "recordings": files })).into());
+        let mut answer = document!({ "measurements": rows, "recordings": files });
+        if !estimated.is_empty() {
+            answer["parameters"] = estimated
+                .into_iter()
+                .map(|(name, value)| (name, value.into()))
+                .collect::<serde_json::Map<_, _>>()
+                .into();
+        }
+        return Ok(json(&answer).into());
     }
     let mut text =
         format!("model of {rows} measurements; root mean square error (median of the absolute error)\n");
+    if !estimated.is_empty() {
+        let each: Vec<String> =
+            estimated.iter().map(|(name, value)| format!("{name} = {value:.4}")).collect();
+        let _ = writeln!(text, "estimated parameters: {}", each.join(", "));
+    }
     for (file, errors) in &all {
         let _ = writeln!(text, "{file}");
         for PredictionErrors { length, count, rms, median, unchanged } in errors {

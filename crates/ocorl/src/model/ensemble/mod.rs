@@ -130,20 +130,14 @@ impl Ensemble {
             let need = "an angle must be the index of a coordinate of (x, u)";
             return Err(ModelError::Setting { what: "angle", value: angle.to_string(), need });
         }
-        if let Mean::Physics(physics) = &prior
-            && physics.dims() != dims
-        {
-            let (what, value) = ("prior mean", format!("{:?}", physics.dims()));
-            return Err(ModelError::Setting {
-                what,
-                value,
-                need: "the physics must have the task's dimensions",
-            });
+        if let Some(found) = prior.physics_dims().filter(|found| *found != dims) {
+            let need = "the physics must have the task's dimensions";
+            return Err(ModelError::Setting { what: "prior mean", value: format!("{found:?}"), need });
         }
         let space = Space::new(dims, angles);
         let shapes = Shapes::new(space.dim(), dims.state, &settings);
         let state = State {
-            mean: FittedMean::fit(&prior, Points::new(&[], dims.point()), &Blocks::zeros(dims.state, 0)),
+            mean: FittedMean::fit(&prior, &Measurements::new(dims)),
             scaling: Scaling::identity(dims.state),
             members: Member::all(shapes, &settings, Stream::root(0).child("ensemble")),
             factors: vec![1.0; dims.state],
@@ -194,7 +188,7 @@ impl Ensemble {
             return Ok(state);
         }
         state.space.standardize(data.nodes(), 0.0);
-        state.mean = FittedMean::fit(&self.prior, data.points(), data.derivatives());
+        state.mean = FittedMean::fit(&self.prior, data);
         state.scaling = Scaling::of(residuals(&state.mean, data)?.points(), 0.0);
         // An output that is constant in the data has no measurable spread; its magnitude or its noise replaces it.
         for &j in &state.scaling.flat {
