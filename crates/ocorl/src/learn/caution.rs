@@ -142,7 +142,12 @@ impl Choice<'_> {
         let controls = narrow(&last.controls, planning.task.controls.len());
         let start = Start { controls, states: Some(last.states.clone()) };
         let plan = planning.search(problem, &planning.grid.fine, &[start])?;
-        Ok(Planned { iterations: best.iterations + plan.trace.len(), plan, mean_cost: best.mean_cost })
+        Ok(Planned {
+            iterations: best.iterations + plan.trace.len(),
+            plan,
+            mean_cost: best.mean_cost,
+            basins: best.basins.clone(),
+        })
     }
 
     /// Rehearses a plan of `problem`.
