@@ -1,4 +1,5 @@
-//! Where the time of a whole study goes, episode by episode: `cargo bench -p ocorl --bench study -- pendulum [EPISODES]`.
+//! Where the time of a whole study goes, episode by episode:
+//! `cargo bench -p ocorl --bench study -- pendulum [EPISODES [SEED]]`.
 //!
 //! CPU seconds of this process: planning with the choice of measurement times, running the plant under the policy, learning (conditioning
 //! and training), and judging (which only a simulated study does).
@@ -22,7 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(episodes) = arguments.next() {
         settings.episodes = episodes.parse()?;
     }
-    let mut trial = Trial::new(&b, settings, 0, 0.0)?;
+    let seed = arguments.next().map_or(Ok(0), |seed| seed.parse())?;
+    let mut trial = Trial::new(&b, settings, seed, 0.0)?;
     println!("{}: CPU ms", b.name);
     println!("episode    n      plan       run     learn     judge        cost");
     let mut total = [0.0; 4];
