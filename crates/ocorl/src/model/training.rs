@@ -44,7 +44,7 @@ impl Default for TrainingSettings {
             restarts: 2,
             max_evaluations: 100,
             gradient_tolerance: 1e-4,
-            gain_tolerance: 1e-5,
+            gain_tolerance: 1e-7,
             priors: true,
             first_part: 80,
         }

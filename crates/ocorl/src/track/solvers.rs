@@ -290,7 +290,7 @@ impl Solver for ReplanSolver {
 
 /// Stopping criteria of a solve at every period, which begins near its solution.
 fn online() -> Settings {
-    Settings { max_iterations: 10, cost_tolerance: 1e-7, ..Settings::default() }
+    Settings { max_iterations: 10, cost_tolerance: 1e-9, ..Settings::default() }
 }
 
 /// Writes the grid `time`, the plan's nodes after it, and `end`. A first interval shorter than a thousandth of the next one is
