@@ -143,7 +143,7 @@ impl Search<'_> {
             number += 1;
             let starts = |count: usize| match (kind.origin, best) {
                 (Origin::Varied, Some(best)) => variations(best, &self.benchmark.task.safe_control, &stream),
-                _ => self.starts(kind, &Problem { times: &coarse[..=count], ..*problem }, &stream),
+                _ => self.starts(kind, &Problem { times: &coarse[..=count], ..*problem }, stream),
             };
             if kind.stages == 1 {
                 return each_of(&make, problem, &rough, &starts(coarse.len() - 1));
@@ -156,15 +156,15 @@ impl Search<'_> {
     }
 
     /// Returns the starts of a kind for a problem on a beginning of the coarse grid.
-    fn starts(&self, kind: &SearchKind, problem: &Problem<'_>, stream: &Stream) -> Vec<Start> {
+    fn starts(&self, kind: &SearchKind, problem: &Problem<'_>, stream: Stream) -> Vec<Start> {
         let (task, times) = (&self.benchmark.task, problem.times);
         let unit = control_unit(&task.control_bounds, &task.safe_control);
         if kind.origin == Origin::Sampled {
             let problem = Problem { state_bounds: Some(&task.state_bounds), ..*problem };
             let make = || self.dynamics();
-            return sampled_starts(&make, &problem, kind, &task.safe_control, &unit, stream);
+            return sampled_starts(&make, &problem, kind, &task.safe_control, &unit, &stream);
         }
-        let own = Start::of_kind(kind, &task.safe_control, &unit, times.len() - 1, stream);
+        let own = Start::of_kind(kind, &task.safe_control, &unit, times.len() - 1, &stream);
         let seeds = if kind.stages == 1 { self.seeds } else { &[] };
         let resampled = seeds.iter().flat_map(|plan| [plan.resampled(times), plan.refined(times, 2)]);
         resampled.chain(own).collect()

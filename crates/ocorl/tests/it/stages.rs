@@ -214,7 +214,8 @@ fn a_followed_plan_costs_what_it_cost_on_the_coarse_grid() {
     let start = with_problem(&fine, |problem| rough.followed(pendulum().as_mut(), problem));
     let only = Settings { max_iterations: 0, ..Settings::default() };
     let as_it_is =
-        with_problem(&fine, |problem| best_of(&pendulum, problem, &only, &[start.clone()])).unwrap();
+        with_problem(&fine, |problem| best_of(&pendulum, problem, &only, std::slice::from_ref(&start)))
+            .unwrap();
     assert!((as_it_is.cost / rough.cost - 1.0).abs() < 0.02, "{} for {}", as_it_is.cost, rough.cost);
     let refined = search(&fine, &[start]).unwrap();
     assert!(refined.cost <= as_it_is.cost, "{} from {}", refined.cost, as_it_is.cost);
