@@ -27,7 +27,7 @@ use crate::track::Reference;
 use std::sync::Arc;
 
 /// Largest number of plans that are made again for one episode.
-const ROUNDS: i32 = 4;
+const ROUNDS: usize = 4;
 
 /// Number of draws: one less than 1/δ, so that a further draw exceeds all of them with the probability δ = 0.05.
 const DRAWS: usize = 19;
@@ -84,11 +84,7 @@ impl Choice<'_> {
             };
             let tight = self.tightened(&margin);
             let again = Planning { task: &tight, ..self.planning.clone() };
-            let found = if nearness == 0 {
-                again.solve(false, &problem, self.mean, Some(&last))
-            } else {
-                self.from(&again, &problem, &last, &best.planned)
-            };
+            let found = made_again(&again, &problem, &last, &best.planned);
             let Ok(planned) = found else { continue };
             last = planned.plan.clone();
             let next = self.judge(planned, &problem);
@@ -101,7 +97,7 @@ impl Choice<'_> {
         observer.observe(&Event::Cautious {
             episode: self.episode,
             start: self.planning.start,
-            rounds: rounds as usize,
+            rounds,
             expected: best.expected,
             allowed: self.trust.allowed(),
             outside,
@@ -131,25 +127,6 @@ impl Choice<'_> {
         Task { state_bounds, ..task.clone() }
     }
 
-    /// Makes a plan for `problem` by one search from the plan `last`.
-    fn from(
-        &self,
-        planning: &Planning<'_>,
-        problem: &PlanningProblem,
-        last: &Plan,
-        best: &Planned,
-    ) -> Result<Planned, PlanError> {
-        let controls = narrow(&last.controls, planning.task.controls.len());
-        let start = Start { controls, states: Some(last.states.clone()) };
-        let plan = planning.search(problem, &planning.grid.fine, &[start])?;
-        Ok(Planned {
-            iterations: best.iterations + plan.trace.len(),
-            plan,
-            mean_cost: best.mean_cost,
-            basins: best.basins.clone(),
-        })
-    }
-
     /// Rehearses a plan of `problem`.
     fn judge(&self, planned: Planned, problem: &PlanningProblem) -> Judged {
         let task = self.planning.task;
@@ -167,4 +144,23 @@ impl Choice<'_> {
         }
         Judged { planned, tube, expected, excess, objection }
     }
+}
+
+/// Makes a plan for `problem` by one search from the plan `last`.
+fn made_again(
+    planning: &Planning<'_>,
+    problem: &PlanningProblem,
+    last: &Plan,
+    best: &Planned,
+) -> Result<Planned, PlanError> {
+    let same = last.controls.size() == problem.bounds.dim();
+    let count = if same { last.controls.size() } else { planning.task.controls.len() };
+    let start = Start { controls: narrow(&last.controls, count), states: Some(last.states.clone()) };
+    let plan = planning.search(problem, &planning.grid.fine, &[start])?;
+    Ok(Planned {
+        iterations: best.iterations + plan.trace.len(),
+        plan,
+        mean_cost: best.mean_cost,
+        basins: best.basins.clone(),
+    })
 }

@@ -25,7 +25,8 @@ pub struct Foresight {
     safe_control: Vec<f64>,
     backup: Option<Backup>,
     period: f64,
-    periods: usize,
+    /// Time over which the backup controller is followed.
+    ahead: f64,
 }
 
 impl Foresight {
@@ -50,7 +51,7 @@ impl Foresight {
             safe_control: settings.safe_control.clone(),
             backup: settings.backup.clone(),
             period,
-            periods: (ahead / period).ceil().max(1.0) as usize,
+            ahead,
         }
     }
 
@@ -81,10 +82,11 @@ impl Foresight {
     ) -> Option<Crossing> {
         let (nx, step) = (state.len(), self.period / STEPS as f64);
         let (mut point, mut from, mut to) = ([state, applied].concat(), vec![0.0; nx], vec![0.0; nx]);
-        for k in 0..self.periods {
+        let mut passed = 0.0;
+        while passed < self.ahead {
             let (x, u) = point.split_at_mut(nx);
             let before = u.to_vec();
-            match (first.filter(|_| k == 0), &self.backup) {
+            match (first.filter(|_| passed == 0.0), &self.backup) {
                 (Some(first), _) => u.copy_from_slice(first),
                 (None, Some(backup)) => backup.control(x, u),
                 (None, None) => u.copy_from_slice(&self.safe_control),
@@ -107,8 +109,8 @@ impl Foresight {
                     *x += 0.5 * step * (to - from);
                 }
             }
-            let time = time + (k + 1) as f64 * self.period;
-            if let Some(crossing) = self.limits.outside(time, &point[..nx]) {
+            passed += self.period;
+            if let Some(crossing) = self.limits.outside(time + passed, &point[..nx]) {
                 return Some(crossing);
             }
         }
