@@ -66,6 +66,8 @@ impl Config {
             |error: &dyn std::fmt::Display| UserError::new(format!("settings cannot be serialized: {error}"));
         let mut known = Vec::new();
         leaves("", &serde_json::to_value(&settings).map_err(|error| broken(&error))?, &mut known);
+        // It is not written while it is empty.
+        known.push("states.velocities".into());
         let document = Table::try_from(&settings).map_err(|error| broken(&error))?;
         Ok(Config { settings, system: system.into(), shipped: false, document, known, set: BTreeSet::new() })
     }

@@ -13,7 +13,7 @@
 
 use crate::linalg::Points;
 use crate::plan::uniform_grid;
-use crate::random::Stream;
+use crate::random::{Rng, Stream};
 use crate::select::{Purpose, Schedule};
 use crate::simulate::{Experiment, Outcome, Policy, PolicyError, Simulator, Trajectory};
 use crate::system::{Dynamics, Task};
@@ -197,7 +197,8 @@ impl SimulatedPlant {
         }
     }
 
-    /// Sets the standard deviation of the normal noise of each measured state; without it measured states have no noise.
+    /// Sets the standard deviation of the normal noise of each measured state; without it measured states have no noise. A state with an
+    /// infinite one is not measured: its readings are NaN, and the policy receives the measured states with their noise.
     #[must_use]
     pub fn with_state_noise(mut self, std: Vec<f64>) -> Self {
         assert_eq!(std.len(), self.task.states.len(), "noise of {} states", std.len());
@@ -229,7 +230,8 @@ impl SimulatedPlant {
             if rollout.quantity == MeasurementKind::States {
                 let mut rng = self.state_noise.index(rollout.episode).index(rollout.start).index(i).rng();
                 for (x, std) in reading.state.iter_mut().zip(&self.state_noise_std) {
-                    *x += std * rng.normal();
+                    let noise = rng.normal();
+                    *x = output(*x, *std, noise);
                 }
             }
         }
@@ -248,8 +250,15 @@ impl SimulatedPlant {
 
 impl Plant for SimulatedPlant {
     fn run(&mut self, rollout: &mut Rollout) -> RolloutResult {
-        let mut measuring = Measuring {
+        let mut outputs = Outputs {
             policy: rollout.policy.as_mut(),
+            noise_std: &self.state_noise_std,
+            rng: self.state_noise.child("outputs").index(rollout.episode).index(rollout.start).rng(),
+            hidden: rollout.quantity == MeasurementKind::States
+                && self.state_noise_std.iter().any(|std| std.is_infinite()),
+        };
+        let mut measuring = Measuring {
+            policy: &mut outputs,
             schedule: rollout.schedule.as_mut(),
             moments: Vec::new(),
             synchronizations: Vec::new(),
@@ -304,6 +313,38 @@ fn transition(from: &Moment, to: &Moment) -> Reading {
 /// Returns the state at a moment, without noise.
 fn state(Moment { time, state, control }: Moment) -> Reading {
     Reading { time, state, control, derivative: None, interval: None }
+}
+
+/// The measured value of a state; NaN if it is not measured, which is an infinite standard deviation.
+fn output(x: f64, std: f64, noise: f64) -> f64 {
+    if std.is_infinite() { f64::NAN } else { x + std * noise }
+}
+
+/// A policy that receives the measured states, with their noise, if some states are `hidden`; otherwise the states themselves.
+struct Outputs<'a> {
+    policy: &'a mut dyn Policy,
+    noise_std: &'a [f64],
+    rng: Rng,
+    hidden: bool,
+}
+
+impl Policy for Outputs<'_> {
+    fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError> {
+        if !self.hidden {
+            return self.policy.prepare(time, state);
+        }
+        let each = state.iter().zip(self.noise_std);
+        let measured: Vec<f64> = each.map(|(x, std)| output(*x, *std, self.rng.normal())).collect();
+        self.policy.prepare(time, &measured)
+    }
+
+    fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {
+        self.policy.control(time, state, out);
+    }
+
+    fn level_counts(&self) -> Option<[usize; 4]> {
+        self.policy.level_counts()
+    }
 }
 
 /// A policy whose integration pieces end at the measurement times.

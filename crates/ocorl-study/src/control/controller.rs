@@ -1,13 +1,13 @@
 //! One step of real-time control: a solver with a time budget, and the follower that selects the fallback level.
 
 use super::deadline::TimedSolver;
-use super::{leg, reference};
+use super::{leg, observer, reference};
 use crate::plan_file::{BrakeTable, PlanFile, blocks};
 use crate::user_error::UserError;
 use ocorl::simulate::Trajectory;
 use ocorl::track::{
     Brake, FallbackSettings, Finding, Follower, MAX_DROPOUTS, MAX_FALLBACKS, SolveAttempt, SolveRequest,
-    Status,
+    StateObserver, Status,
 };
 use std::time::Duration;
 
@@ -52,15 +52,49 @@ impl Counts {
 ///
 /// The [`Follower`] selects the fallback level of each step; the controller supplies a solver with a time budget. A controller serves one
 /// run of one leg; call [`reset`](Self::reset) before the next. After [`warm_up`](Self::warm_up) a step does not allocate unless the solver
-/// fails.
+/// fails. If not all states are measured, the others are NaN in the arguments, and a [`StateObserver`] on the model estimates them.
 pub struct Controller {
     follower: Follower,
+    /// Estimates the states that are not measured; `None` if all are.
+    observer: Option<Tracking>,
     solver: Option<Box<dyn TimedSolver>>,
     budget: Duration,
     initial_state: Vec<f64>,
     missed: usize,
     /// Buffer for a solution that arrives late or is discarded.
     late: Trajectory,
+}
+
+/// An observer with the time and the control of its last estimate.
+struct Tracking {
+    observer: StateObserver,
+    last: Option<f64>,
+    control: Vec<f64>,
+}
+
+impl Tracking {
+    /// The estimate at `time`, where `outputs` are measured; NaN where nothing is known.
+    fn estimate(&mut self, time: f64, outputs: &[f64]) -> Vec<f64> {
+        let seen = time.is_finite() && outputs.iter().any(|y| y.is_finite());
+        if !seen || self.last.is_some_and(|last| time < last) {
+            return vec![f64::NAN; outputs.len()];
+        }
+        // At its beginning the state of a run is known.
+        if let Some(last) = self.last.replace(time) {
+            self.observer.predict(time - last, &self.control);
+            self.observer.correct(outputs);
+        }
+        self.observer.state().to_vec()
+    }
+
+    /// Notes the control that is applied from `time` on.
+    fn apply(&mut self, time: f64, control: &[f64]) {
+        if let Some(last) = self.last.filter(|last| time > *last) {
+            self.observer.predict(time - last, &self.control);
+            self.last = Some(time);
+        }
+        self.control.copy_from_slice(control);
+    }
 }
 
 impl Controller {
@@ -85,6 +119,11 @@ impl Controller {
             .with_brake(brake);
         Ok(Controller {
             late: Trajectory::with_room(&reference),
+            observer: observer(plan, number)?.map(|observer| Tracking {
+                observer,
+                last: None,
+                control: plan.safe_control.clone(),
+            }),
             follower,
             solver: None,
             budget: settings.budget,
@@ -127,6 +166,10 @@ impl Controller {
     /// Prepares for a new run of the same leg. The solver keeps its memory.
     pub fn reset(&mut self) {
         self.follower.reset();
+        if let Some(tracking) = &mut self.observer {
+            tracking.observer.reset();
+            tracking.last = None;
+        }
         self.missed = 0;
         if let Some(solver) = &mut self.solver {
             solver.forget();
@@ -137,6 +180,8 @@ impl Controller {
     pub fn step(&mut self, time: f64, state: &[f64], control: &mut [f64]) -> Status {
         let controls = self.follower.guard().safe_control().len();
         assert_eq!(control.len(), controls, "a control has as many numbers as the plan");
+        let estimate = self.observer.as_mut().map(|tracking| tracking.estimate(time, state));
+        let state = estimate.as_deref().unwrap_or(state);
         let Controller { follower, solver, budget, late, .. } = self;
         let status = match solver {
             None => follower.step(time, state, None, control),
@@ -151,17 +196,33 @@ impl Controller {
             }
         };
         self.missed += usize::from(status.missed);
+        if let Some(tracking) = &mut self.observer {
+            tracking.apply(time, control);
+        }
         status
+    }
+
+    /// The estimated state, if not all states are measured.
+    pub fn estimate(&self) -> Option<&[f64]> {
+        self.observer.as_ref().map(|tracking| tracking.observer.state())
     }
 
     /// The control for a step near `time` at which no state could be read (a dropout).
     pub fn dropout(&mut self, time: f64, control: &mut [f64]) -> Status {
-        self.follower.dropout(time, self.solver.is_some(), control)
+        let status = self.follower.dropout(time, self.solver.is_some(), control);
+        if let Some(tracking) = &mut self.observer {
+            tracking.apply(time, control);
+        }
+        status
     }
 
     /// The safe control, as far as the rate limit allows, at a time without a known state.
     pub fn safe(&mut self, time: f64, control: &mut [f64]) -> Status {
-        self.follower.safe(time, control)
+        let status = self.follower.safe(time, control);
+        if let Some(tracking) = &mut self.observer {
+            tracking.apply(time, control);
+        }
+        status
     }
 
     /// Step counts so far.

@@ -41,7 +41,8 @@ enum Numbers {
 }
 
 impl State {
-    /// Parses `{"t": 0.02, "x": [1.5, 0.0]}`; `x` may also be an object by state names, and `t` may be missing.
+    /// Parses `{"t": 0.02, "x": [1.5, 0.0]}`; `x` may also be an object by state names, and `t` may be missing. A state that is not
+    /// measured is null, or missing in the object.
     pub fn parse(text: &str, plan: &PlanFile) -> Result<Self, LineError> {
         let Line { t, x } = serde_json::from_str(text).map_err(|error| {
             let cause = error.to_string();
@@ -56,10 +57,14 @@ impl State {
             }
             Numbers::List(x) => x.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect(),
             Numbers::Named(mut x) => {
-                let mut take =
-                    |name: &str| x.remove(name).ok_or_else(|| LineError(format!("x has no '{name}'")));
+                let states = plan.learner.as_ref().map(|learner| &learner.settings.states);
+                let mut take = |(j, name): (usize, &str)| match x.remove(name) {
+                    Some(value) => Ok(value.unwrap_or(f64::NAN)),
+                    None if states.is_some_and(|states| !states.is_measured(j)) => Ok(f64::NAN),
+                    None => Err(LineError(format!("x has no '{name}'"))),
+                };
                 let state: Result<Vec<_>, _> =
-                    known.iter().map(|s| take(&s.name).map(|x| x.unwrap_or(f64::NAN))).collect();
+                    known.iter().enumerate().map(|(j, s)| take((j, s.name.as_str()))).collect();
                 if let Some(name) = x.keys().next() {
                     let meant = nearest(name, known.iter().map(|s| s.name.as_str()));
                     let hint = meant.map_or(String::new(), |meant| format!("; did you mean '{meant}'?"));

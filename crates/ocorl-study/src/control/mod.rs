@@ -34,7 +34,7 @@ use crate::user_error::UserError;
 use ocorl::learn::LearnError;
 use ocorl::plan::Plan;
 use ocorl::select::Schedule;
-use ocorl::track::{Reference, SolveError, SolveRequest, Solver};
+use ocorl::track::{Reference, SolveError, SolveRequest, Solver, StateObserver};
 use std::sync::Arc;
 
 /// Maximum iterations of a real-time solve. Each solve is warm-started from the last one, so few are enough.
@@ -58,6 +58,16 @@ pub fn online(plan: &PlanFile, number: usize) -> Result<Option<Box<dyn Schedule>
     let system = System::restore(&plan.system, learning.file.as_deref())?;
     let learner = learner_of(&system, learning).map_err(|error| unusable(&error))?;
     Ok(learner.proposal().rollouts.into_iter().nth(number).map(|leg| leg.schedule))
+}
+
+/// The observer of leg `number`; `None` if all states are measured.
+fn observer(plan: &PlanFile, number: usize) -> Result<Option<StateObserver>, UserError> {
+    let Some(learning) = plan.learner.as_ref().filter(|l| !l.settings.states.velocities.is_empty()) else {
+        return Ok(None);
+    };
+    let system = System::restore(&plan.system, learning.file.as_deref())?;
+    let learner = learner_of(&system, learning).map_err(|error| unusable(&error))?;
+    Ok(learner.observer(leg(plan, number)?.start))
 }
 
 fn unusable(error: &LearnError) -> UserError {

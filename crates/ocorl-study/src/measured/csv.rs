@@ -265,6 +265,8 @@ fn row(
         Some(i) if !record[i].is_empty() => number(i).map(Some),
         _ => Ok(None),
     };
+    // A state without a value was not measured.
+    let state = |&i: &usize| if record[i].is_empty() { Ok(f64::NAN) } else { number(i) };
     let vector = |places: &[usize]| places.iter().map(|&i| number(i)).collect::<Result<Vec<_>, _>>();
     let blank = |places: &[usize]| places.iter().all(|&i| record[i].is_empty());
     if whole("used")? == Some(0) {
@@ -294,7 +296,7 @@ fn row(
     Ok(Some(Line::Measurement(Row {
         start: whole("start")?.unwrap_or(0),
         t: number(header.time)?,
-        x: vector(&header.states)?,
+        x: header.states.iter().map(state).collect::<Result<Vec<_>, _>>()?,
         u: vector(&header.controls)?,
         x_dot,
         asked_t: optional("asked_t")?,
@@ -410,8 +412,11 @@ pub(super) fn write(measured: &Measured, columns: &Columns) -> String {
     text += &(names.join(",") + "\n");
     for row in &measured.rows {
         let mut cells: Vec<String> = if starts { vec![row.start.to_string()] } else { Vec::new() };
-        let numbers = std::iter::once(&row.t).chain(&row.x).chain(&row.u);
-        cells.extend(numbers.map(|v| format!("{v:?}")));
+        let some = row.x.iter().any(|x| !x.is_nan());
+        let number = |v: &f64| format!("{v:?}");
+        cells.push(number(&row.t));
+        cells.extend(row.x.iter().map(|x| if x.is_nan() && some { String::new() } else { number(x) }));
+        cells.extend(row.u.iter().map(number));
         if dots {
             match &row.x_dot {
                 Some(x_dot) => cells.extend(x_dot.iter().map(|v| format!("{v:?}"))),

@@ -13,6 +13,7 @@ use ocorl::event::Observer;
 use ocorl::learn::{Journal, Learner, Proposal};
 use ocorl::plant::{Reading, Rollout, RolloutResult};
 use ocorl::simulate::Outcome;
+use ocorl::states::StateSettings;
 use ocorl::system::Quantity;
 use std::borrow::BorrowMut;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -182,7 +183,7 @@ impl<S: BorrowMut<Study>> Journal for StudyJournal<S> {
         }
         let new = results.iter().enumerate().filter(|(start, _)| !self.is_recorded(*start));
         let mut told = Measured::of(&self.study.borrow().system().task.states, new);
-        told.keep_finite();
+        told.keep_finite(&self.study.borrow().created().settings.states);
         let begin = Instant::now();
         let (next, source) = (self.next, self.source);
         self.study.borrow_mut().watched_by(observer, |study| {
@@ -209,7 +210,7 @@ fn same(study: &Study, over: &EpisodeHistory, results: &[RolloutResult]) -> Resu
     let rows =
         |rows: &[Row]| rows.iter().map(|r| (r.start, r.t, r.x.clone(), r.x_dot.clone())).collect::<Vec<_>>();
     let mut told = Measured::of(&study.system().task.states, results.iter().enumerate());
-    told.keep_finite();
+    told.keep_finite(&study.created().settings.states);
     told.rows.sort_by(|a, b| a.start.cmp(&b.start).then(a.t.total_cmp(&b.t)));
     if rows(&told.rows) == rows(&over.rows) {
         return Ok(());
@@ -249,7 +250,8 @@ impl Measured {
     }
 
     /// Removes measurements with numbers that are not finite, which cannot be recorded.
-    fn keep_finite(&mut self) {
+    fn keep_finite(&mut self, settings: &StateSettings) {
+        super::telling::without_unmeasured(settings, &mut self.rows);
         self.rows.retain(|row| {
             row.x.iter().chain(&row.u).chain(row.x_dot.iter().flatten()).all(|value| value.is_finite())
         });

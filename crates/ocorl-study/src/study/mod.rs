@@ -363,7 +363,8 @@ impl Study {
         source: &str,
         how: Telling,
     ) -> Result<(Receipt, Vec<Event>), StudyError> {
-        let Measured { rows, controls, mut ends, episode: stated, mut notes } = measured;
+        let Measured { mut rows, controls, mut ends, episode: stated, mut notes } = measured;
+        telling::without_unmeasured(&self.created().settings.states, &mut rows);
         let is_stated = episode.or(stated).is_some();
         let episode = self.told_episode(episode.or(stated), how)?;
         let known = self.history.episodes[episode].clone();
@@ -387,7 +388,9 @@ impl Study {
             )));
         }
         for end in &ends {
-            notes.extend(telling::checked_cost(&self.system.task, &known.plan, &rows, end)?);
+            if self.created().settings.states.velocities.is_empty() {
+                notes.extend(telling::checked_cost(&self.system.task, &known.plan, &rows, end)?);
+            }
         }
         telling::match_asked(&known.plan, &mut rows);
         let (new, again) =
@@ -500,6 +503,9 @@ impl Study {
         for leg in &episode.plan.legs {
             let end = episode.ends().rev().find(|end| end.start == leg.start);
             let rows: Vec<&Row> = episode.rows.iter().filter(|row| row.start == leg.start).collect();
+            // Without all states the cost of a run is not known.
+            let known = self.created().settings.states.velocities.is_empty();
+            let rows = if known { rows } else { Vec::new() };
             let (cost, source) = telling::cost_of(&self.system.task, &leg.initial_state, &rows, end);
             costs.push(cost);
             if source != CostFrom::Reported && from != CostFrom::Unknown {

@@ -5,6 +5,7 @@ use super::history::sort;
 use crate::plan_file::PlanFile;
 use crate::user_error::{Hint, UserError};
 use ocorl::linalg::Points;
+use ocorl::states::StateSettings;
 use ocorl::system::{Bounds, Quantity, Task};
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,6 +27,15 @@ pub struct Punctuality {
     pub missed: usize,
     /// Number of measurements that were not requested.
     pub extra: usize,
+}
+
+/// Sets the states that the rig does not measure to 0, which is how they are stored. A learner never uses them.
+pub(super) fn without_unmeasured(settings: &StateSettings, rows: &mut [Row]) {
+    for row in rows {
+        for (_, x) in row.x.iter_mut().enumerate().filter(|(j, _)| !settings.is_measured(*j)) {
+            *x = 0.0;
+        }
+    }
 }
 
 /// Validates every number of `rows`, corrects times that deviate by rounding, and sorts the rows.
@@ -58,6 +68,11 @@ fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>
     ] {
         if vector.len() != expected {
             return Err(format!("'{what}' has {} entries, the system has {expected}", vector.len()));
+        }
+        if what == "x"
+            && let Some(j) = vector.iter().position(|v| v.is_nan())
+        {
+            return Err(format!("the state '{}' has no value at t = {}", names[j].name, row.t));
         }
         if let Some(j) = vector.iter().position(|v| !v.is_finite()) {
             return Err(format!("{what}[{j}] ('{}') is {} at t = {}", names[j].name, vector[j], row.t));

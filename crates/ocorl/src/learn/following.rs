@@ -10,8 +10,8 @@ use crate::random::Stream;
 use crate::simulate::Policy;
 use crate::system::{Dynamics, Task};
 use crate::track::{
-    FallbackSettings, Feedback, Foresight, MpcSettings, MpcSolver, Receding, Reference, ReplanSolver, Solver,
-    held, mpc, rate_limited, replan,
+    FallbackSettings, Feedback, Foresight, MpcSettings, MpcSolver, Observed, Receding, Reference,
+    ReplanSolver, Solver, StateObserver, held, mpc, rate_limited, replan,
 };
 use std::sync::Arc;
 
@@ -60,6 +60,21 @@ pub(super) fn policy(
     };
     if plan.hold > 0.0 { held(policy, fallback, plan.hold) } else { policy }
 }
+
+/// Returns `policy` at the estimate of `observer`, sampled every hold, or [`OUTPUT_SAMPLES`] times in the horizon.
+pub(super) fn observed(
+    task: &Task,
+    settings: &Settings,
+    policy: Box<dyn Policy + Send>,
+    observer: StateObserver,
+) -> Box<dyn Policy + Send> {
+    let hold = settings.plan.hold;
+    let period = if hold > 0.0 { hold } else { task.horizon / OUTPUT_SAMPLES };
+    Box::new(Observed::new(policy, observer, period, task.controls.len()))
+}
+
+/// Number of samples of the outputs in the horizon.
+const OUTPUT_SAMPLES: f64 = 500.0;
 
 /// Returns the transcription with which the tracker follows a plan. Where the planner integrates more accurately than its settings say, the
 /// tracker does so too: otherwise it would correct a difference that is not there.

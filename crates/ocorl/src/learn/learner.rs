@@ -24,8 +24,13 @@ use crate::select::{Schedule, Steps, Times, interior};
 use crate::simulate::{Law, Outcome, Policy, Trajectory};
 use crate::states::StateDataset;
 use crate::system::{Task, TaskError};
-use crate::track::{FallbackSettings, Foresight, Receding, Reference, Solver, held, rate_limited};
+use crate::track::{
+    FallbackSettings, Foresight, Receding, Reference, Solver, StateObserver, held, rate_limited,
+};
 use std::sync::Arc;
+
+/// Time over which the error of the model stays the same, as a fraction of the horizon.
+const OBSERVER_MEMORY: f64 = 0.05;
 
 /// Reason for which a learner cannot be created or restored.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -169,6 +174,7 @@ impl Learner {
         settings.validate(&task)?;
         let dims = settings.model_dims(&task);
         let mean = if settings.time == Time::Continuous { prior } else { Mean::Zero };
+        let mean = mean.with_kinematics(dims, &settings.states.velocities);
         let model = settings.model.model(dims, &task.angles, mean)?;
         Learner::with_model(task, first, settings, stream, model)
     }
@@ -397,7 +403,19 @@ impl Learner {
     fn rollout(&self, start: usize, policy: Box<dyn Policy + Send>, schedule: Box<dyn Schedule>) -> Rollout {
         let initial_state = self.starts[start].clone();
         let quantity = self.settings.measurement_kind();
+        let policy = match self.observer(start) {
+            Some(observer) => following::observed(&self.task, &self.settings, policy, observer),
+            None => policy,
+        };
         Rollout { episode: self.episode, start, initial_state, policy, schedule, quantity }
+    }
+
+    /// Creates the observer of a run from initial state number `start`; `None` if all states are measured.
+    pub fn observer(&self, start: usize) -> Option<StateObserver> {
+        let (states, n) = (&self.settings.states, self.task.states.len());
+        let (model, memory) = (self.planning_model.clone(), OBSERVER_MEMORY * self.task.horizon);
+        let observer = || StateObserver::new(model, states.noise_std(n), self.starts[start].clone(), memory);
+        (!states.velocities.is_empty()).then(observer)
     }
 
     /// Returns the holds of the next episode; `None` in continuous time.

@@ -684,7 +684,12 @@ impl Settings {
     pub(super) fn derivative_noise(&self, task: &Task) -> Vec<f64> {
         let width = task.horizon / self.measurements as f64;
         let noise = self.states.noise_std(task.states.len());
-        noise.iter().map(|s| std::f64::consts::SQRT_2 * s / width).collect()
+        let mut std: Vec<f64> = noise.iter().map(|s| std::f64::consts::SQRT_2 * s / width).collect();
+        for &[velocity, position] in &self.states.velocities {
+            // That of a second difference.
+            std[velocity] = 6_f64.sqrt() * noise[position] / (width * width);
+        }
+        std
     }
 
     fn validate_states(&self, task: &Task) -> Result<(), SettingsError> {
@@ -702,6 +707,22 @@ impl Settings {
         if !(0.0..=1.0).contains(&states.motion) {
             let need = "it must be between 0 (by the clock) and 1 (by how far the plan moves)";
             return error("states.motion", states.motion.to_string(), need);
+        }
+        let (n, hidden) = (task.states.len(), &states.velocities);
+        let position = |p: usize| p < n && states.is_measured(p);
+        let once =
+            |i: usize| hidden[..i].iter().all(|other| other[0] != hidden[i][0] && other[1] != hidden[i][1]);
+        if hidden.iter().enumerate().any(|(i, &[v, p])| v >= n || !position(p) || !once(i)) {
+            let need =
+                "each pair names a state that is not measured and the measured state whose velocity it is";
+            return error("states.velocities", format!("{hidden:?}"), need);
+        }
+        if !hidden.is_empty()
+            && (self.measured != MeasurementKind::States
+                || states.method != crate::states::Method::Increments)
+        {
+            let need = "velocities are left out only with measured = states and states.method = increments";
+            return error("states.velocities", format!("{hidden:?}"), need);
         }
         if self.measured == MeasurementKind::Transitions {
             let need = "it must be derivatives or states; transitions are measured where time is discrete";

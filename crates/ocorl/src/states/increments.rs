@@ -8,7 +8,8 @@
 //! of their noise is −σ²/(Δᵢ Δᵢ₊₁). Because the trajectory between two states is estimated, further noise is added: the Jacobian of
 //! the model times the standard deviation of the trajectory estimate.
 
-use super::path::{Field, Path, Step};
+use super::outputs::add_outputs;
+use super::path::{Field, Path, Step, curve};
 use super::record::Record;
 use super::{Method, StateSettings, derivatives};
 use crate::linalg::small::axpy;
@@ -37,6 +38,9 @@ pub struct StateDataset {
     variance_inflation: Vec<f64>,
 }
 
+/// Standard deviation of a state that is not measured; large, but its square is a number.
+const UNMEASURED: f64 = 1e8;
+
 /// Refinement steps for the trajectory of a new run.
 const FIRST_STEPS: usize = 6;
 
@@ -54,7 +58,7 @@ impl StateDataset {
     pub fn new(task: &Task, settings: StateSettings) -> Self {
         let dims = task.dims();
         StateDataset {
-            noise_std: settings.noise_std(dims.state),
+            noise_std: settings.noise_std(dims.state).into_iter().map(|std| std.min(UNMEASURED)).collect(),
             settings,
             angles: task.angles.clone(),
             horizon: task.horizon,
@@ -75,14 +79,28 @@ impl StateDataset {
         executed: &RolloutResult,
     ) -> Result<Measurements, MeasurementError> {
         let none = Measurements::new(self.dims);
-        let Some(mut record) = Record::of(initial_state, executed) else { return Ok(none) };
+        let velocities = &self.settings.velocities;
+        let hidden: Vec<usize> = velocities.iter().map(|pair| pair[0]).collect();
+        let Some(mut record) = Record::of(initial_state, executed, &hidden) else { return Ok(none) };
         if self.settings.wrapped {
             record.unwrap_angles(&self.angles);
+        }
+        // The first estimate of a velocity is that of the curve through its positions.
+        for &[velocity, position] in velocities {
+            if let Some(curve) = curve(&record, position, self.noise_std[position]) {
+                record.fill(velocity, |time| curve.at(time).derivative);
+            }
         }
         if self.settings.method != Method::Increments {
             return derivatives(&record, &self.noise_std, self.settings.method, self.dims);
         }
-        self.paths.push(Path::through(&record, &self.noise_std, &self.angles, self.horizon));
+        let mut path = Path::through(&record, &self.noise_std, &self.angles, self.horizon);
+        for &[velocity, position] in velocities {
+            if let Some(curve) = curve(&record, position, self.noise_std[position]) {
+                path.fill(&record, velocity, |time| curve.at(time).derivative);
+            }
+        }
+        self.paths.push(path);
         self.records.push(record);
         Ok(none)
     }
@@ -174,7 +192,12 @@ impl StateDataset {
         let some = self.paths.iter().flat_map(|path| &path.intervals).any(|interval| interval.usable);
         let mut data = self.points.clone();
         for (record, path) in self.records.iter().zip(&self.paths) {
-            add_increments(record, path, &self.noise_std, !some, &mut data)?;
+            let velocities = &self.settings.velocities;
+            if velocities.is_empty() {
+                add_increments(record, path, &self.noise_std, !some, &mut data)?;
+            } else {
+                add_outputs(record, path, &self.noise_std, velocities, !some, &mut data)?;
+            }
         }
         Ok(data)
     }

@@ -14,13 +14,15 @@
 //! | `smoothing`, `local_polynomial` | derivative estimates from states |
 //! | `quadrature` | Gauss–Legendre quadrature, with integrals up to each node |
 //! | `path` | estimate of the trajectory between measured states: first a smooth curve in time, then a Kalman smoother with the model |
+//! | `outputs` | weighted averages of f where velocities are not measured |
 //! | `increments` | averages along the estimated trajectory; alternates between trajectory estimation and model training |
 //!
-//! Left out: partial observation (all states are measured) and delays.
+//! States that are not measured must be velocities of measured ones. Left out: other hidden states, and delays.
 
 mod dense;
 mod increments;
 mod local_polynomial;
+mod outputs;
 mod path;
 mod quadrature;
 mod record;
@@ -67,6 +69,9 @@ pub struct StateSettings {
     /// Spacing of `equidistant` measurements: 0 equal in time, 1 equal in the distance that the plan covers in state and control,
     /// values between interpolate.
     pub motion: f64,
+    /// States that are not measured but are velocities of measured states: pairs of the index of the velocity and that of its position.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub velocities: Vec<[usize; 2]>,
 }
 
 impl Default for StateSettings {
@@ -78,14 +83,21 @@ impl Default for StateSettings {
             wrapped: false,
             rounds: 2,
             motion: 0.7,
+            velocities: Vec::new(),
         }
     }
 }
 
 impl StateSettings {
-    /// Standard deviation of the noise of each of `count` states, in the state's own unit.
+    /// Standard deviation of the noise of each of `count` states, in the state's own unit; infinite for a state that is not measured.
     pub fn noise_std(&self, count: usize) -> Vec<f64> {
-        (0..count).map(|j| self.noise * self.scale.get(j).copied().unwrap_or(1.0)).collect()
+        let noise = |j: usize| self.noise * self.scale.get(j).copied().unwrap_or(1.0);
+        (0..count).map(|j| if self.is_measured(j) { noise(j) } else { f64::INFINITY }).collect()
+    }
+
+    /// Whether a state is measured.
+    pub fn is_measured(&self, state: usize) -> bool {
+        self.velocities.iter().all(|[velocity, _]| *velocity != state)
     }
 }
 

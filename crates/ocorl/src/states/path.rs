@@ -98,13 +98,7 @@ impl Path {
     /// refers to.
     pub(super) fn through(record: &Record, noise_std: &[f64], angles: &[usize], horizon: f64) -> Self {
         let (nx, n) = (record.states.size(), record.times.len());
-        let curves: Vec<Option<Smoother>> = (0..nx)
-            .map(|j| {
-                let y: Vec<f64> = record.states.iter().map(|x| x[j]).collect();
-                let noise: Vec<f64> = (0..n).map(|i| if i == 0 { 0.0 } else { noise_std[j] }).collect();
-                Smoother::fit(&record.times, &y, &noise)
-            })
-            .collect();
+        let curves: Vec<Option<Smoother>> = (0..nx).map(|j| curve(record, j, noise_std[j])).collect();
         let mut rules: BTreeMap<usize, Arc<Rule>> = BTreeMap::new();
         let mut controls = vec![0.0; record.controls.size()];
         let mut interval = |i: usize| {
@@ -148,6 +142,21 @@ impl Path {
             }
         }
         Path { intervals, range }
+    }
+
+    /// Sets state `state` of the first estimate at all nodes.
+    pub(super) fn fill(&mut self, record: &Record, state: usize, value: impl Fn(f64) -> f64) {
+        let (nx, range) = (record.states.size(), &mut self.range[state]);
+        *range = record
+            .states
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(x[state]), r.1.max(x[state])));
+        for (interval, from) in self.intervals.iter_mut().zip(&record.times) {
+            for (c, x) in interval.rule.nodes.iter().zip(interval.states.chunks_exact_mut(nx)) {
+                x[state] = value(from + c * interval.width);
+                *range = (range.0.min(x[state]), range.1.max(x[state]));
+            }
+        }
     }
 
     /// Number of nodes.
@@ -248,6 +257,13 @@ impl Interval {
             out.extend_from_slice(&self.controls[q * nu..(q + 1) * nu]);
         }
     }
+}
+
+/// A smooth curve in time through the measured values of a state; its first value is known. `None` if it cannot be fitted.
+pub(super) fn curve(record: &Record, state: usize, noise_std: f64) -> Option<Smoother> {
+    let y: Vec<f64> = record.states.iter().map(|x| x[state]).collect();
+    let noise: Vec<f64> = (0..y.len()).map(|i| if i == 0 { 0.0 } else { noise_std }).collect();
+    Smoother::fit(&record.times, &y, &noise)
 }
 
 /// Lower limit of the model error for each state: a fraction of the root mean square of the measured mean derivatives.

@@ -57,10 +57,19 @@ const SAME_TIME: f64 = 1e-9;
 impl Record {
     /// Builds the record from the readings of a run that began at `initial_state`. Controls are taken from the executed trajectory
     /// (its states are never used) or, if the plant does not report one, from the readings. Readings that are not finite are left
-    /// out. `None` if no state was measured.
-    pub fn of(initial_state: &[f64], executed: &RolloutResult) -> Option<Self> {
+    /// out. The states of `hidden` are not measured: they are 0 until [`fill`](Self::fill). `None` if no state was measured.
+    pub fn of(initial_state: &[f64], executed: &RolloutResult, hidden: &[usize]) -> Option<Self> {
+        let measured = |r: &Reading| {
+            let mut state = r.state.clone();
+            for &j in hidden {
+                if let Some(x) = state.get_mut(j) {
+                    *x = 0.0;
+                }
+            }
+            state
+        };
         let usable = |r: &&Reading| {
-            let finite = r.state.iter().chain(&r.control).chain([&r.time]).all(|v| v.is_finite());
+            let finite = measured(r).iter().chain(&r.control).chain([&r.time]).all(|v| v.is_finite());
             r.derivative.is_none() && finite && r.state.len() == initial_state.len()
         };
         let mut readings: Vec<&Reading> = executed.readings.iter().filter(usable).collect();
@@ -74,7 +83,7 @@ impl Record {
         for r in &readings {
             if r.time > record.times[record.times.len() - 1] + SAME_TIME * end {
                 record.times.push(r.time);
-                record.states.push(&r.state);
+                record.states.push(&measured(r));
             }
         }
         let known = executed.applied();
@@ -87,6 +96,13 @@ impl Record {
             Controls::new(known.times, known.controls)
         };
         (record.times.len() > 1).then_some(record)
+    }
+
+    /// Sets state `state` at all times but the first.
+    pub(super) fn fill(&mut self, state: usize, value: impl Fn(f64) -> f64) {
+        for (i, time) in self.times.iter().enumerate().skip(1) {
+            self.states.at_mut(i)[state] = value(*time);
+        }
     }
 
     /// Number of measured states, not counting x(0).

@@ -5,6 +5,7 @@
 //! | [`Hold`] | u = u_k on [t_k, t_{k+1}) | no |
 //! | [`Feedback`] | u = u_k + K_k (x − x̄(t)) | no |
 //! | [`Sampled`] | another policy at the sampling times, held in between | no |
+//! | [`Observed`] | another policy at the estimate of a [`StateObserver`], held in between | no |
 //! | [`Dithered`] | another policy, disturbed at random in each period | no |
 //! | [`mpc`] | the paper's: minimal deviation from the plan over the next T_MPC on a model | every period |
 //! | [`replan`] | minimal cost of the task over the remaining horizon on a model | every period |
@@ -25,6 +26,7 @@ mod follower;
 mod foresight;
 mod guard;
 mod monitor;
+mod observer;
 mod receding;
 mod reference;
 mod sampled;
@@ -37,6 +39,7 @@ pub use follower::{FallbackReason, Follower, Solve, SolveAttempt, SolveError, So
 pub use foresight::Foresight;
 pub use guard::{FallbackGuard, FallbackLevel, FallbackSettings, MAX_DROPOUTS, MAX_FALLBACKS, MAX_PERIODS};
 pub use monitor::{Brake, Crossing, FILTER, Finding, Monitor, ROUNDING};
+pub use observer::{Observed, StateObserver};
 pub use receding::{NoSolver, Receding, Solver};
 pub use reference::Reference;
 pub use sampled::{Sampled, held, rate_limited};

@@ -173,7 +173,7 @@ fn record(angles: &[f64]) -> states::Record {
         trajectory: Trajectory::default(),
         jumps: Trajectory::default(),
     };
-    states::Record::of(&[3.0], &executed).expect("states")
+    states::Record::of(&[3.0], &executed, &[]).expect("states")
 }
 
 #[test]
@@ -192,5 +192,37 @@ fn controls_lie_on_straight_lines() {
     for (t, expected) in [(-1.0, 1.0), (0.5, 1.5), (1.0, 2.0), (2.0, 1.0), (9.0, 0.0)] {
         controls.at(t, &mut u);
         assert!((u[0] - expected).abs() < 1e-15, "{u:?} at {t}");
+    }
+}
+
+/// Costs of all episodes of the pendulum with 20 measurements in each, of both states or of the angle alone.
+fn pendulum_costs(velocities: Vec<[usize; 2]>, noise: f64) -> Vec<f64> {
+    let b = find("pendulum");
+    let mut settings = quick(&b, Method::Increments, noise);
+    settings.measurements = 20;
+    settings.states.velocities = velocities;
+    trial(&b, settings).iter().map(|record| record.cost).collect()
+}
+
+#[test]
+fn a_task_is_learned_and_controlled_from_positions_alone() {
+    let (all, positions) = (pendulum_costs(Vec::new(), 1e-3), pendulum_costs(vec![[1, 0]], 1e-3));
+    let last = |costs: &[f64]| costs[costs.len() - 1];
+    assert!(last(&positions) < 1.02 * last(&all), "{positions:?} instead of {all:?}");
+}
+
+#[test]
+fn pairs_that_are_no_velocities_of_measured_states_are_refused() {
+    let b = find("pendulum");
+    for (pairs, states) in [
+        (vec![[1, 1]], MeasurementKind::States),
+        (vec![[2, 0]], MeasurementKind::States),
+        (vec![[1, 0], [0, 1]], MeasurementKind::States),
+        (vec![[1, 0]], MeasurementKind::Derivatives),
+    ] {
+        let mut settings = quick(&b, Method::Increments, 1e-3);
+        (settings.measured, settings.states.velocities) = (states, pairs);
+        let refused = Learner::new(b.task.clone(), b.first_control.clone(), settings, Stream::root(0));
+        assert!(refused.is_err_and(|error| error.to_string().contains("velocities")));
     }
 }
