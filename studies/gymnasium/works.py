@@ -189,7 +189,7 @@ def report(results: dict[str, Any]) -> str:
     lines = [
         "# Environments learned with the defaults",
         "",
-        "Made by `python studies/gymnasium/works.py` and `... works.py report` on 18 November 2026: median [least, greatest] of",
+        "Made by `python studies/gymnasium/works.py` and `... works.py report` on 18 and 19 November 2026: median [least, greatest] of",
         "the cost of the last episode over the seeds that were run. *Within 2 %* is the first episode from which all costs stay",
         "within 2 % of the last one. A plan on the equations is a local optimum; where it is above the last cost, its search",
         "ended in a worse one. Environments of `works.py` that are not in the table were not run.",
