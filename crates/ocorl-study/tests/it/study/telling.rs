@@ -5,7 +5,7 @@ use ocorl_study::measured::Measured;
 use ocorl_study::price::Prices;
 use ocorl_study::rig::{self, Faults};
 use ocorl_study::store::Access;
-use ocorl_study::study::{CostFrom, Row, Status, Study, StudyError, Telling, Verdict};
+use ocorl_study::study::{CostFrom, FAR, Row, Status, Study, StudyError, Telling, Verdict};
 
 /// The refusal of a `tell`, and that nothing was changed by it.
 fn refusal(study: &mut Study, measured: Measured, how: Telling) -> String {
@@ -298,9 +298,15 @@ fn wrong_units_are_warned_of() {
             *value *= 1000.0;
         }
     }
+    // A rehearsal says so before anything is stored.
+    let head = study.store().head();
+    let rehearsal = study.rehearse(measured.clone()).unwrap();
+    assert_eq!(study.store().head(), head);
     let receipt = study.tell(None, measured, "rig", Telling::Whole).unwrap();
+    assert_eq!((rehearsal.receipt, rehearsal.rows.len()), (receipt.clone(), 5));
     let strange = study.strange(receipt.episode).unwrap().unwrap();
     assert!(strange.far >= 4 && strange.of == 5, "{strange:?}");
+    assert_eq!(rehearsal.residuals.iter().flatten().filter(|far| **far > FAR).count(), strange.far);
 }
 
 #[test]
