@@ -15,10 +15,23 @@ before(async () => {
 });
 after(() => world.end());
 
+/** Runs the program; while a job of the page works on the study, it waits. */
+async function patiently(...args) {
+  const answer = async () => {
+    try {
+      return { text: await ocorl(...args) };
+    } catch (error) {
+      if (/is in use by process/.test(error.stderr)) return {};
+      throw error;
+    }
+  };
+  return (await until(answer, ({ text }) => text !== undefined, `ocorl ${args.join(" ")}`)).text;
+}
+
 /** Measurements of the pending plan from a simulated rig; it is planned first, if none is pending. */
 async function measure(study) {
   const plan = join(study, "../plan.json");
-  await writeFile(plan, await ocorl("study", "ask", study));
+  await writeFile(plan, await patiently("study", "ask", study));
   return ocorl("rig", "pendulum", plan);
 }
 
@@ -82,7 +95,6 @@ test("after an upload the page reviews it and plans the next episode", async () 
   await page.getByRole("heading", { name: /^Review episode 0, then plan the next$/ }).waitFor();
   assert.equal(await page.locator(".steps [aria-current]").textContent(), "Review");
   await planNext(page, 1);
-  assert.ok((await page.locator(".checks li").count()) > 0, "checks before the run");
   clean(page, /status of 503/);
 });
 
@@ -101,7 +113,6 @@ test("residuals are shown before an upload is recorded, and rows can be left out
   assert.equal(await rows.count(), 10);
   assert.equal(await page.locator(".checked-rows td.far").count(), 1);
   assert.match(await page.locator(".upload-answer").textContent(), /1 are more than 6 σ from their prediction/);
-  await page.locator("#measured").setInputFiles(file(wrong.join("\n")));
   await page.getByLabel("Learn from row 3").press("Space");
   await page.getByRole("button", { name: "Record" }).click();
   await page.getByRole("heading", { name: /^Review episode 1, then plan the next$/ }).waitFor();
@@ -109,11 +120,12 @@ test("residuals are shown before an upload is recorded, and rows can be left out
   const weights = () => page.locator('[data-table="measurements"] tbody tr td:last-child').allTextContents();
   await until(weights, (now) => now[2]?.trim() === "0", "the row that was left out");
   await planNext(page, 2);
+  assert.match(await page.locator(".checks").textContent(), /change from the last plan/);
   clean(page, /status of 503/);
 });
 
 test("an episode that went wrong is announced until it is discarded", async () => {
-  await ocorl("study", "fail", join(world.folder, "lab"), "--reason", "belt tore");
+  await patiently("study", "fail", join(world.folder, "lab"), "--reason", "belt tore");
   const page = await lookAt(world, "lab");
   const banner = page.locator(".warning", { hasText: "belt tore" });
   await banner.waitFor();
@@ -139,7 +151,7 @@ test("a note is added", async () => {
 });
 
 test("an aborted episode is marked", async () => {
-  await ocorl("study", "ask", join(world.folder, "lab"), "--out", join(world.folder, "next.json"));
+  await patiently("study", "ask", join(world.folder, "lab"), "--out", join(world.folder, "next.json"));
   const page = await lookAt(world, "lab");
   await page.getByText("Episode aborted").click();
   await page.getByLabel("Why the episode failed").fill("belt tore");

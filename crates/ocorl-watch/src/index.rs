@@ -154,6 +154,11 @@ impl Index {
         self.state().entries.values().cloned().collect()
     }
 
+    /// Makes the next search due at once: something was created.
+    pub(crate) fn expire(&self) {
+        self.state().walked = None;
+    }
+
     /// Searches the folders if the last search is too old. Returns whether an entry appeared or disappeared.
     pub(crate) fn walk(&self) -> bool {
         {

@@ -107,9 +107,14 @@ impl Jobs {
         arguments: &[String],
         begun: impl Fn() -> bool,
     ) -> Result<(), Fault> {
+        let since = Instant::now();
+        // A run that was asked to stop may still be writing its files.
+        while self.runs().get_mut(folder).is_some_and(is_running) && since.elapsed() < BEGIN {
+            tokio::time::sleep(TICK).await;
+        }
         {
             let mut runs = self.runs();
-            runs.retain(|_, run| matches!(run.try_wait(), Ok(None)));
+            runs.retain(|_, run| is_running(run));
             if runs.len() >= MOST_RUNS || runs.contains_key(folder) {
                 return Err(Fault::new(StatusCode::CONFLICT, "too many runs at a time")
                     .detail("running", runs.len().to_string())
@@ -132,8 +137,7 @@ impl Jobs {
     /// Asks the run in `folder` to stop, as Ctrl-C does; what it has learned is kept.
     pub(crate) fn stop(&self, folder: &Path) -> Result<(), Fault> {
         let mut runs = self.runs();
-        let running = |run: &mut Child| matches!(run.try_wait(), Ok(None));
-        let Some(run) = runs.get_mut(folder).and_then(|run| running(run).then_some(run)) else {
+        let Some(run) = runs.get_mut(folder).and_then(|run| is_running(run).then_some(run)) else {
             return Err(Fault::new(StatusCode::CONFLICT, "this run was not started from the page")
                 .hint("stop it where it runs, with Ctrl-C"));
         };
@@ -144,6 +148,10 @@ impl Jobs {
             _ => run.kill().map_err(|error| failed(&error.to_string())),
         }
     }
+}
+
+fn is_running(process: &mut Child) -> bool {
+    matches!(process.try_wait(), Ok(None))
 }
 
 /// What a process that has failed said.

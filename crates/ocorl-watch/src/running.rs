@@ -97,6 +97,7 @@ pub(crate) async fn create(State(shared): At, body: Body) -> Answer {
     let folder = folder(shared.index.root(), &new.name)?;
     let file = folder.join("study.db");
     shared.jobs.learn(&folder, &new.arguments(&folder), || file.exists()).await?;
+    shared.index.expire();
     shared.list.forget();
     Ok(json(text(&serde_json::json!({ "id": id(FilePath::new(&new.name), Kind::Study) })).into()))
 }

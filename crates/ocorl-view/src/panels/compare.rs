@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Number of colours that readers can distinguish; further studies reuse them, dashed.
-pub(super) const COLORS: usize = 7;
+const COLORS: usize = 7;
 /// From this many studies that differ only in their seed, their median and band are drawn instead of each curve.
 const MANY: usize = 3;
 
@@ -58,12 +58,14 @@ pub fn compare(views: &[&StudyView]) -> Vec<Exhibit> {
             }),
         ));
     }
-    exhibits.push(Exhibit::new(
-        "paths",
-        "Last trajectories",
-        "The last executed trajectory of each study, beside the optimum.",
-        paths(&systems),
-    ));
+    if views.iter().any(|view| view.last_path().is_some()) {
+        exhibits.push(Exhibit::new(
+            "paths",
+            "Last trajectories",
+            "The last executed trajectory of each study, beside the optimum.",
+            paths(&systems),
+        ));
+    }
     exhibits
 }
 
@@ -92,8 +94,12 @@ pub fn differences(views: &[&StudyView]) -> Vec<Difference> {
 fn paths(systems: &BTreeMap<String, Vec<&StudyView>>) -> Figure {
     let figure = Figure::new("Last trajectories").columns(2).height(300.0);
     systems.values().fold(figure, |figure, views| {
-        let panel = views[0].plane_of_last();
-        figure.panel(views.iter().enumerate().fold(panel, |panel, (i, view)| view.last_path(panel, i)))
+        let draw = |panel: Panel, (i, view): (usize, &&StudyView)| {
+            let Some(path) = view.last_path() else { return panel };
+            let line = view.in_first_plane(path).series(i % COLORS).label(label(view));
+            panel.mark(if i >= COLORS { line.dashed() } else { line })
+        };
+        figure.panel(views.iter().enumerate().fold(views[0].first_plane(), draw))
     })
 }
 
@@ -114,7 +120,7 @@ fn kind(view: &StudyView) -> String {
 }
 
 /// Name of a study among those that are compared.
-pub(super) fn label(view: &StudyView) -> String {
+fn label(view: &StudyView) -> String {
     format!("{}, seed {}", kind(view), view.study.created().seed)
 }
 

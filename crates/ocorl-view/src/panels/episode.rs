@@ -1,6 +1,5 @@
 //! The view of one episode: plan, executed trajectory, measurements, and the model before the episode.
 
-use super::compare::{COLORS, label};
 use super::{Exhibit, StudyView};
 use crate::plots::naming::symbol;
 use crate::plots::{coverage, information_panel, model_slices, profiles_range, time_axis, uncertainty_panel};
@@ -334,20 +333,22 @@ impl StudyView {
     }
 
     /// The plane in which trajectories are naturally seen, with the optimum and no episode.
-    pub(super) fn plane_of_last(&self) -> Panel {
+    pub(super) fn first_plane(&self) -> Panel {
         let (a, b) = views(self.task())[0];
-        let panel = self.empty_plane(a, b);
-        let optimum = self.optimum.iter().map(|path| in_plane(path, a, b).muted().dashed().label("optimum"));
-        optimum.fold(Panel { title: self.name(), ..panel }, Panel::mark)
+        let optimum = self.optimum.iter().map(|path| self.in_first_plane(path));
+        let optimum = optimum.map(|line| line.muted().dashed().label("optimum"));
+        optimum.fold(Panel { title: self.name(), ..self.empty_plane(a, b) }, Panel::mark)
     }
 
-    /// Adds the last executed trajectory, as that of the study with this number among others.
-    pub(super) fn last_path(&self, panel: Panel, number: usize) -> Panel {
+    /// A trajectory in that plane.
+    pub(super) fn in_first_plane(&self, path: &Trajectory) -> Mark {
         let (a, b) = views(self.task())[0];
-        let episodes = 0..self.study.history().episodes.len();
-        let Some(path) = episodes.rev().find_map(|episode| self.path(episode, 0)) else { return panel };
-        let line = in_plane(path, a, b).series(number % COLORS).label(label(self));
-        panel.mark(if number >= COLORS { line.dashed() } else { line })
+        in_plane(path, a, b)
+    }
+
+    /// The last executed trajectory that was stored.
+    pub(super) fn last_path(&self) -> Option<&Trajectory> {
+        (0..self.study.history().episodes.len()).rev().find_map(|episode| self.path(episode, 0))
     }
 
     fn empty_plane(&self, a: Option<usize>, b: usize) -> Panel {

@@ -372,7 +372,7 @@ fn a_sweep_is_seen_while_it_runs() {
     assert_eq!((&row["title"], &row["best"]), (&"Pendulum".into(), &20.0.into()));
     assert_eq!(row["cells"][0]["paper"], "20.20 ± 0.02");
     let seed = &row["cells"][0]["seeds"][0];
-    assert_eq!(keys(seed), ["cost", "percent", "reason", "seed", "state"]);
+    assert_eq!(keys(seed), ["cost", "costs", "percent", "reason", "seed", "state"]);
     assert_eq!((&seed["state"], &seed["reason"]), (&"done".into(), &serde_json::Value::Null));
     assert!((seed["percent"].as_f64().unwrap() - 0.5).abs() < 1e-9);
 

@@ -95,6 +95,11 @@ fn example(pattern: &str) -> String {
         "/api/study/{id}/discard" => "/api/study/ID/discard",
         "/api/study/{id}/ask" => "/api/study/ID/ask",
         "/api/study/{id}/complete" => "/api/study/ID/complete",
+        "/api/study/{id}/check" => "/api/study/ID/check",
+        "/api/study/{id}/select" => "/api/study/ID/select",
+        "/api/study/{id}/run" => "/api/study/ID/run",
+        "/api/study/{id}/stop" => "/api/study/ID/stop",
+        "/api/new" => "/api/new",
         "/api/study/{id}/note" => "/api/study/ID/note",
         new => panic!("add an example of {new} here"),
     };

@@ -96,6 +96,13 @@ fn a_study_its_episodes_its_figures_and_its_plan_are_given_out() {
         assert!(reply.body.starts_with(begins), "{name}");
         assert!(reply.line("content-disposition").unwrap().starts_with("attachment; filename=\""));
     }
+    let part = lab.get(&format!("{path}/figure/times.svg?panel=0&x=2:5")).text();
+    assert!(part.contains("data-x=\"t 2 5 linear\"") && part.contains("var(--"), "{part}");
+    for (wrong, status) in
+        [("panel=9", 404), ("panel=0&x=5:2", 400), ("panel=0&y=a:b", 400), ("panel=0&x=nan:1", 400)]
+    {
+        assert_eq!(lab.get(&format!("{path}/figure/times.svg?{wrong}")).status, status, "{wrong}");
+    }
     assert_eq!(lab.get(&format!("{path}/figure/cost.svg?theme=pink")).status, 400);
     assert_eq!(lab.get(&format!("{path}/figure/cost.svg?episode=x")).status, 400);
     let plan = lab.get(&format!("{path}/plan.json"));
