@@ -202,7 +202,7 @@ impl Search<'_> {
                 }
                 Some(hessian) => {
                     let found = refined(&mut objective, &results, hessian.clone(), &bounds, stop);
-                    let again = self.from_previous(&mut objective, &found, hessian, &bounds, stop);
+                    let again = self.search_from_previous(&mut objective, &found, hessian, &bounds, stop);
                     std::iter::once(found).chain(again).collect()
                 }
             };
@@ -221,7 +221,7 @@ impl Search<'_> {
 
     /// Searches on all data from the previous parameters, with the curvature at `found`, the result that the subsets led to. `None` if both
     /// would reach the same optimum and `found` is already better, or if the previous parameters are far worse.
-    fn from_previous(
+    fn search_from_previous(
         &self,
         objective: &mut Function<'_>,
         found: &Minimum,
