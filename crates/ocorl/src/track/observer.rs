@@ -209,7 +209,7 @@ mod tests {
     use crate::model::{GaussianProcess, Mean, Physics, Settings};
     use crate::random::Stream;
     use crate::simulate::{Experiment, Law, Outcome, Simulator};
-    use crate::system::Benchmark;
+    use crate::system::{Benchmark, Dynamics};
 
     /// A model without data whose mean is that of a benchmark.
     fn exact(name: &'static str) -> Arc<dyn StatisticalModel> {
@@ -223,7 +223,7 @@ mod tests {
     fn a_kalman_filter_of_a_linear_system_is_reproduced() {
         // For x″ = u the filter is linear. Its covariance after one prediction and one correction is computed by hand.
         struct Double;
-        impl crate::system::Dynamics for Double {
+        impl Dynamics for Double {
             fn dims(&self) -> Dims {
                 Dims { state: 2, control: 1 }
             }
