@@ -129,7 +129,8 @@ fn an_episode_shows_plan_way_and_measurements() {
         assert!((between[0] - row.x[0]).abs() < 0.02, "{between:?} {}", row.x[0]);
     }
     let table = &episode.measurements;
-    assert_eq!(table.columns.len(), 3 + 2 + 1 + 2 + 3);
+    assert_eq!(table.columns.len(), 3 + 2 + 1 + 2 + 4);
+    assert!(table.rows.iter().all(|row| row[11] == Some(1.0)), "every measurement counts in full");
     assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
     let far: Vec<f64> = table.rows.iter().map(|row| row[8].unwrap()).collect();
     assert!(far.iter().all(|far| (0.0..50.0).contains(far)), "{far:?}");
