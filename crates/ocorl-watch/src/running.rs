@@ -55,10 +55,12 @@ struct NewStudy {
 impl NewStudy {
     fn arguments(&self, folder: &FilePath) -> Vec<String> {
         let folder = folder.display().to_string();
-        let mut words: Vec<String> = match self.hardware {
-            true => ["study", "new", &folder, "--system", &self.system].map(str::to_owned).to_vec(),
-            false => ["run", &self.system, "--out", &folder].map(str::to_owned).to_vec(),
+        let words: &[&str] = if self.hardware {
+            &["study", "new", &folder, "--system", &self.system]
+        } else {
+            &["run", &self.system, "--out", &folder]
         };
+        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         words.push(format!("--seed={}", self.seed));
         words.extend(self.episodes.map(|n| format!("--episodes={n}")));
         words.extend(self.strategy.as_ref().map(|name| format!("--strategy={name}")));

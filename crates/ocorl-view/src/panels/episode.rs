@@ -447,7 +447,9 @@ impl StudyView {
             return Some(path);
         }
         let mine: Vec<&Row> = episode.rows.iter().filter(|row| row.start == 0).collect();
-        mine.iter().for_each(|row| path.push(row.t, &row.x, &row.u));
+        for row in &mine {
+            path.push(row.t, &row.x, &row.u);
+        }
         (mine.len() > 1).then_some(path)
     }
 }

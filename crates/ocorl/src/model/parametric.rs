@@ -210,7 +210,9 @@ mod tests {
             let mut slope = vec![0.0; dims.state];
             f.derivative(Points::single(&z), &mut slope);
             let off = if rng.unit() < wrong { 100.0 } else { 0.0 };
-            slope.iter_mut().for_each(|s| *s += off + 0.01 * rng.normal());
+            for s in &mut slope {
+                *s += off + 0.01 * rng.normal();
+            }
             let (x, u) = z.split_at(dims.state);
             data.push(f64::from(i), x, u, &slope, &vec![0.01; dims.state]).unwrap();
         }

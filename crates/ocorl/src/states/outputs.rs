@@ -34,7 +34,8 @@ pub(super) fn add_outputs(
     let known = known_noise(record, velocities);
     for (i, falling) in path.intervals.iter().enumerate() {
         let rising = (i > 0).then(|| &path.intervals[i - 1]);
-        if !all && !(falling.usable && rising.is_none_or(|r| r.usable)) {
+        let usable = falling.usable && rising.is_none_or(|r| r.usable);
+        if !all && !usable {
             continue;
         }
         let (mut nodes, mut weights) = (Vec::new(), Vec::new());
@@ -45,7 +46,9 @@ pub(super) fn add_outputs(
             weights.extend(rule.nodes.iter().zip(&rule.weights).map(|(c, w)| w * interval.width * hat(*c)));
         }
         let sum: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|w| *w /= sum);
+        for weight in &mut weights {
+            *weight /= sum;
+        }
         let dim = nodes.len() / weights.len();
         let (a, b) = (rising.map(|r| r.width), falling.width);
         let (mut value, mut std) = (vec![0.0; nx], vec![0.0; nx]);
@@ -114,7 +117,9 @@ mod tests {
             (0..=12).map(|i| 0.25 * (f64::from(i) + 0.2 * (3.0 * f64::from(i)).sin())).collect();
         let x = |t: f64| [(2.0 * t).sin(), 2.0 * (2.0 * t).cos()];
         let mut states = Blocks::zeros(2, 0);
-        times.iter().for_each(|t| states.push(&x(*t)));
+        for t in &times {
+            states.push(&x(*t));
+        }
         let controls = Controls::new(vec![0.0, 4.0], Blocks::from_vec(vec![0.0, 0.0], 1));
         let record = Record { times, states, controls };
         let noise_std = [1e-6, 1e8];

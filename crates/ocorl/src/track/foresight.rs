@@ -142,20 +142,20 @@ mod tests {
         Foresight::new(vec![Box::new(cart)], &settings, 0.1, 3.0).crossing(0.0, &state, &[0.0], &[control])
     }
 
-    fn brake() -> Option<Backup> {
-        Some(Backup { state: vec![0.0; 2], control: vec![0.0], gains: vec![vec![0.0, -5.0]] })
+    fn brake() -> Backup {
+        Backup { state: vec![0.0; 2], control: vec![0.0], gains: vec![vec![0.0, -5.0]] }
     }
 
     #[test]
     fn the_backup_controller_takes_over_at_the_last_moment() {
         // It needs v²/2 to brake: at v = 1 it stops within about 0.52.
-        assert_eq!(check(brake(), [0.2, 1.0], 1.0), None);
-        let crossing = check(brake(), [0.4, 1.0], 1.0).expect("it must take over");
+        assert_eq!(check(Some(brake()), [0.2, 1.0], 1.0), None);
+        let crossing = check(Some(brake()), [0.4, 1.0], 1.0).expect("it must take over");
         assert_eq!((crossing.state, crossing.bound > 0.99), (0, true));
         // Braking by the plan is as good.
-        assert_eq!(check(brake(), [0.4, 1.0], -1.0), None);
+        assert_eq!(check(Some(brake()), [0.4, 1.0], -1.0), None);
         // It would not help any more.
-        assert_eq!(check(brake(), [0.9, 1.0], 1.0), None);
+        assert_eq!(check(Some(brake()), [0.9, 1.0], 1.0), None);
     }
 
     #[test]

@@ -273,23 +273,24 @@ mod tests {
         assert!((observer.covariance()[3] - (p[3] - gain[1] * p[1])).abs() < 1e-12);
     }
 
+    /// Adds noise to the angle and hides the velocity.
+    struct Encoder<P>(P, crate::random::Rng);
+    impl<P: Policy> Policy for Encoder<P> {
+        fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError> {
+            let angle = state[0] + 1e-3 * self.1.normal();
+            self.0.prepare(time, &[angle, f64::NAN])
+        }
+        fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {
+            self.0.control(time, state, out);
+        }
+    }
+
     #[test]
     fn the_pendulum_is_balanced_by_its_angle_alone() {
         let pendulum = Benchmark::find("pendulum").unwrap();
         let law = Law(|_t: f64, x: &[f64], u: &mut [f64]| u[0] = -(6.0 * x[0] + 4.0 * x[1]));
         let start = vec![0.3, 0.0];
         let observer = StateObserver::new(exact("pendulum"), vec![1e-3, f64::INFINITY], start.clone(), 0.5);
-        /// Adds noise to the angle and hides the velocity.
-        struct Encoder<P>(P, crate::random::Rng);
-        impl<P: Policy> Policy for Encoder<P> {
-            fn prepare(&mut self, time: f64, state: &[f64]) -> Result<f64, PolicyError> {
-                let angle = state[0] + 1e-3 * self.1.normal();
-                self.0.prepare(time, &[angle, f64::NAN])
-            }
-            fn control(&mut self, time: f64, state: &[f64], out: &mut [f64]) {
-                self.0.control(time, state, out);
-            }
-        }
         let mut policy = Encoder(Observed::new(law, observer, 0.02, 1), Stream::root(1).rng());
         let experiment = Experiment { initial_state: &start, ..Experiment::of(&pendulum.task) };
         let run = Simulator::new(1e-8).run(pendulum.dynamics().as_mut(), &mut policy, &experiment);
