@@ -375,7 +375,7 @@ mod tests {
         }
         config.set("select.lipschitz", "[1, 2, 3.5]").unwrap();
         assert_eq!(config.settings.select.lipschitz, Some([1.0, 2.0, 3.5]));
-        assert!(!config.text("").unwrap().contains("not set"));
+        assert!(!config.text("").unwrap().contains("lipschitz is not set"));
     }
 
     #[test]

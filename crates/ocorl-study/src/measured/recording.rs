@@ -81,7 +81,7 @@ const LEAST_SAMPLES: usize = 3;
 /// Points at which a control is averaged over a window.
 const AVERAGED: u32 = 24;
 /// Time scale of the smoothing spline as a fraction of the window.
-const SMOOTHED: f64 = 0.5;
+const SMOOTHED: f64 = 0.1;
 
 impl Mapping {
     /// Reads a mapping from a TOML file.

@@ -1,7 +1,7 @@
 //! The smoothing spline of recorded positions: the function g that minimises
 //!
 //! ```text
-//! Σᵢ (yᵢ − g(tᵢ))² + λ ∫ g″² dt,   λ = δ τ⁴
+//! Σᵢ (yᵢ − g(tᵢ))² + λ ∫ g″² dt,   λ = τ⁴/δ
 //! ```
 //!
 //! with δ the mean sampling interval. g is a cubic spline with g″ = 0 at both ends. Motion slower than τ is kept and faster motion is
@@ -21,7 +21,7 @@ impl Spline {
     pub(super) fn fit(times: &[f64], y: &[f64], tau: f64) -> Self {
         let n = times.len();
         let h: Vec<f64> = times.windows(2).map(|t| t[1] - t[0]).collect();
-        let lambda = (times[n - 1] - times[0]) / (n - 1) as f64 * tau.powi(4);
+        let lambda = tau.powi(4) * (n - 1) as f64 / (times[n - 1] - times[0]);
         // Column j of Q: the second difference at the inner time j + 1. The second derivatives γ solve (R + λ QᵀQ) γ = Qᵀy.
         let q = |j: usize| [1.0 / h[j], -1.0 / h[j] - 1.0 / h[j + 1], 1.0 / h[j + 1]];
         let inner = n - 2;
@@ -116,7 +116,7 @@ mod tests {
         let y: Vec<f64> = t.iter().map(|t| (7.0 * t).cos() + t * t).collect();
         let tau = 0.15;
         let spline = Spline::fit(&t, &y, tau);
-        let lambda = (t[11] - t[0]) / 11.0 * f64::powi(tau, 4);
+        let lambda = f64::powi(tau, 4) * 11.0 / (t[11] - t[0]);
         let third = |i: usize| (spline.bends[i + 1] - spline.bends[i]) / (t[i + 1] - t[i]);
         for i in 1..11 {
             let jump = third(i) - third(i - 1);

@@ -72,7 +72,7 @@ fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>
         if what == "x"
             && let Some(j) = vector.iter().position(|v| v.is_nan())
         {
-            return Err(format!("the state '{}' has no value at t = {}", names[j].name, row.t));
+            return Err(format!("x[{j}] ('{}') has no value at t = {}", names[j].name, row.t));
         }
         if let Some(j) = vector.iter().position(|v| !v.is_finite()) {
             return Err(format!("{what}[{j}] ('{}') is {} at t = {}", names[j].name, vector[j], row.t));

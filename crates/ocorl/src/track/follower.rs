@@ -348,8 +348,25 @@ impl Follower {
         }
         let mut control = self.guard.safe_control().to_vec();
         self.evaluate(time, &mut control);
-        self.guard.limit(&mut control);
-        let crossing = foresight.crossing(time, &self.state, self.guard.applied(), &control)?;
+        let follows_solution = matches!(self.level, FallbackLevel::Fresh | FallbackLevel::Shifted);
+        let plan: &Trajectory = match self.solution.covering(time).filter(|_| follows_solution) {
+            Some(_) => &self.solution,
+            None => &self.reference,
+        };
+        // The present correction of the plan's controls stays for the period.
+        let now = plan.control(time).to_vec();
+        let mut controls = Vec::new();
+        for step in foresight.steps(time) {
+            let mut next: Vec<f64> = control
+                .iter()
+                .zip(plan.control(step))
+                .zip(&now)
+                .map(|((u, next), now)| u + next - now)
+                .collect();
+            self.guard.limit(&mut next);
+            controls.extend(next);
+        }
+        let crossing = foresight.crossing(time, &self.state, self.guard.applied(), &controls)?;
         self.counts[self.level as usize] -= 1;
         self.fall(FallbackReason::NoReturn);
         self.counts[self.level as usize] += 1;

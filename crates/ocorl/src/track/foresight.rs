@@ -14,7 +14,7 @@ use crate::system::{Backup, Bounds, Dynamics, RateLimit};
 const MARGIN: f64 = 0.0025;
 
 /// Number of integration steps in a period.
-const STEPS: usize = 2;
+pub(super) const STEPS: usize = 4;
 
 /// Plausible functions on which the backup controller is tried.
 pub struct Foresight {
@@ -55,23 +55,28 @@ impl Foresight {
         }
     }
 
-    /// Returns the limit that would be crossed because the backup controller takes over one period later than at `time`, after `control`
-    /// acted for that period. `applied` is the control that acted before.
+    /// Returns the beginnings of the integration steps of the period that begins at `time`.
+    pub(super) fn steps(&self, time: f64) -> [f64; STEPS] {
+        std::array::from_fn(|i| time + self.period * i as f64 / STEPS as f64)
+    }
+
+    /// Returns the limit that would be crossed because the backup controller takes over one period later than at `time`, after the controls
+    /// of a plan acted for that period. `controls` has one for each of the [steps](Self::steps), `applied` is the control that acted before.
     pub fn crossing(
         &mut self,
         time: f64,
         state: &[f64],
         applied: &[f64],
-        control: &[f64],
+        controls: &[f64],
     ) -> Option<Crossing> {
         (0..self.functions.len()).find_map(|f| {
-            let later = self.run(f, time, state, applied, Some(control))?;
+            let later = self.run(f, time, state, applied, Some(controls))?;
             self.run(f, time, state, applied, None).is_none().then_some(later)
         })
     }
 
-    /// Follows the backup controller from `state` on function number `f`, in the first period `first` if it is given, and returns the first
-    /// crossing.
+    /// Follows the backup controller from `state` on function number `f`, in the first period the controls `first` if they are given, and
+    /// returns the first crossing.
     fn run(
         &mut self,
         f: usize,
@@ -86,8 +91,9 @@ impl Foresight {
         while passed < self.ahead {
             let (x, u) = point.split_at_mut(nx);
             let before = u.to_vec();
-            match (first.filter(|_| passed == 0.0), &self.backup) {
-                (Some(first), _) => u.copy_from_slice(first),
+            let planned = first.filter(|_| passed == 0.0);
+            match (planned, &self.backup) {
+                (Some(first), _) => u.copy_from_slice(&first[..before.len()]),
                 (None, Some(backup)) => backup.control(x, u),
                 (None, None) => u.copy_from_slice(&self.safe_control),
             }
@@ -98,7 +104,11 @@ impl Foresight {
                     *u = u.max(before - room).min(before + room);
                 }
             }
-            for _ in 0..STEPS {
+            for i in 0..STEPS {
+                if let Some(first) = planned.filter(|_| i > 0 && self.rate_limit.is_none()) {
+                    point[nx..].copy_from_slice(&first[i * before.len()..][..before.len()]);
+                    self.control_bounds.clamp(&mut point[nx..]);
+                }
                 let dynamics = self.functions[f].as_mut();
                 dynamics.derivative(Points::single(&point), &mut from);
                 for (x, slope) in point.iter_mut().zip(&from) {
@@ -126,6 +136,10 @@ mod tests {
 
     /// A cart x'' = u, |u| ≤ 1, on a track that ends at 1, with a backup controller that brakes.
     fn check(backup: Option<Backup>, state: [f64; 2], control: f64) -> Option<Crossing> {
+        foresight(backup).crossing(0.0, &state, &[0.0], &[control; STEPS])
+    }
+
+    fn foresight(backup: Option<Backup>) -> Foresight {
         let cart =
             NumericJacobian::new(Dims { state: 2, control: 1 }, |x: &[f64], u: &[f64], out: &mut [f64]| {
                 out.copy_from_slice(&[x[1], u[0]]);
@@ -139,7 +153,7 @@ mod tests {
             state_bounds: Bounds { lower: vec![-1.0, f64::NEG_INFINITY], upper: vec![1.0, f64::INFINITY] },
             backup,
         };
-        Foresight::new(vec![Box::new(cart)], &settings, 0.1, 3.0).crossing(0.0, &state, &[0.0], &[control])
+        Foresight::new(vec![Box::new(cart)], &settings, 0.1, 3.0)
     }
 
     fn brake() -> Backup {
@@ -156,6 +170,15 @@ mod tests {
         assert_eq!(check(Some(brake()), [0.4, 1.0], -1.0), None);
         // It would not help any more.
         assert_eq!(check(Some(brake()), [0.9, 1.0], 1.0), None);
+    }
+
+    #[test]
+    fn a_plan_whose_control_ends_within_the_period_is_followed() {
+        // At rest, 0.01 before the narrowed limit: a push for a quarter of the period and the opposite one after it end at rest again.
+        let mut foresight = foresight(Some(brake()));
+        let [state, applied] = [[0.985, 0.0], [0.0, 0.0]];
+        assert!(foresight.crossing(0.0, &state, &applied[..1], &[1.0; STEPS]).is_some());
+        assert_eq!(foresight.crossing(0.0, &state, &applied[..1], &[1.0, -1.0, 0.0, 0.0]), None);
     }
 
     #[test]
