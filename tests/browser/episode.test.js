@@ -34,7 +34,8 @@ test("the strip is the slider of episodes: by drag and by keys", async () => {
   const page = await opened();
   assert.equal(await episodeOf(page), 5, "the newest at first");
   const [phase, stage] = [await ink(page, "phase"), await page.locator(".stage").innerHTML()];
-  const axes = await page.locator(".strip svg.wide g.panel").boundingBox();
+  // The strip may just be drawn anew.
+  const axes = await until(() => page.locator(".strip svg.wide g.panel").boundingBox(), (box) => box !== null, "the strip");
   const at = (share) => [axes.x + share * axes.width, axes.y + axes.height / 2];
   await page.mouse.move(...at(0.9));
   await page.mouse.down();

@@ -84,7 +84,8 @@ async function planNext(page, episode) {
   const heading = page.getByRole("heading", { name: `Next: run episode ${episode} and measure` });
   const plan = page.getByRole("button", { name: "Plan next episode" });
   const press = async () => {
-    if ((await plan.count()) && (await plan.isEnabled())) await plan.click();
+    // While it plans, the button has another name.
+    if (await plan.isEnabled({ timeout: 500 }).catch(() => false)) await plan.click({ timeout: 2000 }).catch(() => {});
     return heading.isVisible();
   };
   await until(press, (planned) => planned, `a plan of episode ${episode}`);
