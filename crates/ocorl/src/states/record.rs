@@ -57,7 +57,7 @@ const SAME_TIME: f64 = 1e-9;
 impl Record {
     /// Builds the record from the readings of a run that began at `initial_state`. Controls are taken from the executed trajectory
     /// (its states are never used) or, if the plant does not report one, from the readings. Readings that are not finite are left
-    /// out. The states of `hidden` are not measured: they are 0 until [`fill`](Self::fill). `None` if no state was measured.
+    /// out. The states of `hidden` are not measured: they are 0 until `fill` sets them. `None` if no state was measured.
     pub fn of(initial_state: &[f64], executed: &RolloutResult, hidden: &[usize]) -> Option<Self> {
         let measured = |r: &Reading| {
             let mut state = r.state.clone();
