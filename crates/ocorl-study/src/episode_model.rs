@@ -1,5 +1,5 @@
 //! What plots show of the model before and after an episode. It is computed once, when the episode ends, and stored with the
-//! episode's [`Trace`](crate::trace::Trace), so that a report or a page needs no model.
+//! episode's [`Trace`], so that a report or a page needs no model.
 
 use crate::field::Field;
 use crate::study::{Study, StudyError, executed_of, learner_of};

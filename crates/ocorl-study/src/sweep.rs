@@ -166,7 +166,7 @@ impl Sweep {
         left.map_err(|source| SweepError::File { path: folder.join("grid.json"), source })
     }
 
-    /// Runs the cells with indices `todo` and stores the results as they arrive: results that follow each other within [`TOGETHER`] in
+    /// Runs the cells with indices `todo` and stores the results as they arrive: results that follow each other within `TOGETHER` in
     /// one transaction, because every transaction waits for the disk. `watch` receives every update, results after they are stored.
     /// Returns whether all cells were run.
     pub fn run(

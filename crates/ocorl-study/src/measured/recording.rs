@@ -1,6 +1,6 @@
 //! Recordings of other programs: a mapping names their columns, and derivatives are estimated from the recorded positions and velocities.
 //!
-//! A recorded position x without a recorded velocity is smoothed by a [spline](super::spline), whose derivatives are those of the state. If
+//! A recorded position x without a recorded velocity is smoothed by a spline (`spline`), whose derivatives are those of the state. If
 //! the velocity v is recorded too, a cubic polynomial in s = t′ − t is fitted to both around each kept time t, over a window:
 //!
 //! ```text
