@@ -33,7 +33,7 @@ test("in the list", async () => {
   clean(page);
 });
 
-test("on the page of each study, as its name and as a note", { skip: "the notes are in a tab now; the test does not find them" }, async () => {
+test("on the page of each study, as its name and as a note", async () => {
   const { items } = await (await fetch(`${world.address}api/studies`)).json();
   const hostile = items.filter((item) => item.name.startsWith("hostile/"));
   const page = await look(world);
@@ -56,9 +56,6 @@ test("on the page of each study, as its name and as a note", { skip: "the notes 
       location.hash = fragment;
     }, `#/study/${id}`);
     await page.waitForFunction((note) => {
-      // Notes are drawn when their tab is open.
-      const tab = [...document.querySelectorAll('[role="tab"]')].find((each) => each.textContent.trim() === "Settings, notes");
-      if (tab && tab.getAttribute("aria-selected") !== "true") tab.click();
       return [...document.querySelectorAll(".notes li")].some((entry) => entry.textContent.includes(note.trim()));
     }, text);
   }

@@ -21,34 +21,35 @@ export class StudyDetails {
     this.configuration = el("div", {});
     this.health = el("dl", { class: "pairs" });
     const heads = ["episode", "state", "cost", "planned", "above optimum %", "measured", "planning", "running", "recorded"];
+    this.table = el(
+      "section",
+      { class: "card table-card wide" },
+      el("header", {}, el("div", { class: "grow" }, el("h3", {}, "Episodes"))),
+      el(
+        "div",
+        { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "Episodes" },
+        el(
+          "table",
+          { class: "episodes-table" },
+          el(
+            "thead",
+            {},
+            el(
+              "tr",
+              {},
+              heads.map((head) =>
+                el("th", { scope: "col", class: head === "state" || head === "recorded" ? "text-cell" : null }, head),
+              ),
+            ),
+          ),
+          this.episodes,
+        ),
+      ),
+    );
     this.element = el(
       "div",
       { class: "study-details" },
-      el(
-        "section",
-        { class: "card table-card wide" },
-        el("header", {}, el("div", { class: "grow" }, el("h3", {}, "Episodes"))),
-        el(
-          "div",
-          { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "Episodes" },
-          el(
-            "table",
-            { class: "episodes-table" },
-            el(
-              "thead",
-              {},
-              el(
-                "tr",
-                {},
-                heads.map((head) =>
-                  el("th", { scope: "col", class: head === "state" || head === "recorded" ? "text-cell" : null }, head),
-                ),
-              ),
-            ),
-            this.episodes,
-          ),
-        ),
-      ),
+      this.table,
       el("section", { class: "card" }, el("h3", {}, "Notes"), this.notes, this.noteForm(), this.failure),
       el("section", { class: "card" }, el("h3", {}, "Data"), this.health),
       el("section", { class: "card wide" }, el("h3", {}, "Configuration"), this.configuration),
@@ -101,6 +102,7 @@ export class StudyDetails {
   }
 
   showEpisodes(rows) {
+    this.table.hidden = rows.length === 0;
     fill(
       this.episodes,
       rows.map((row) =>

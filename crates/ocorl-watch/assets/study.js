@@ -31,6 +31,7 @@ class StudyPage {
     context.repaint = () => this.summary && this.pendingPlan.show(this.summary, this.live);
     context.details = this.details = new StudyDetails(context);
     this.episode = new EpisodeView(context);
+    this.early = el("div", {});
     this.element = el(
       "div",
       { class: "study-page" },
@@ -39,6 +40,7 @@ class StudyPage {
       this.warnings,
       this.pendingPlan.element,
       this.episode.element,
+      this.early,
     );
   }
 
@@ -56,6 +58,8 @@ class StudyPage {
     }
     this.details.show(study.summary);
     await this.episode.show(study, this.live);
+    // Before the first episode there are no tabs: the details stand alone.
+    fill(this.early, this.episode.element.hidden ? this.details.element : null);
   }
 
   soon() {

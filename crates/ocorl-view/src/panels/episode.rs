@@ -242,7 +242,7 @@ impl StudyView {
         for (a, b) in views(task) {
             figure = figure.panel(self.plane(episode, model, a, b));
         }
-        let about = "Colour: model uncertainty ‖σ‖ before the episode, on one scale for the whole study.";
+        let about = "Colour: model uncertainty ‖σ‖ before the episode, one scale for all episodes.";
         Exhibit::new("phase", "State space", about, figure)
     }
 

@@ -299,9 +299,16 @@ impl StudyView {
             });
             beside.collect()
         };
-        let number = |what, value: f64| Number { what, value, compare: compare(value) };
-        let last = costs.last().map(|last| number("cost of the last episode", *last));
-        let least = costs.iter().copied().reduce(f64::min).map(|least| number("lowest cost", least));
+        let last = costs.last().map(|last| Number {
+            what: "cost of the last episode",
+            value: *last,
+            compare: compare(*last),
+        });
+        let least = costs.iter().copied().reduce(f64::min).map(|least| Number {
+            what: "lowest cost",
+            value: least,
+            compare: Vec::new(),
+        });
         let near = self.baselines.continuous.and_then(|best| {
             let within = |cost: &f64| *cost <= 1.01 * best;
             let costs = self.costs();
