@@ -3,6 +3,7 @@
 
     cargo build --release
     python3 studies/safety/run.py --seeds 10 --program target/release/ocorl
+    python3 studies/safety/run.py --folder studies/safety/plants --seeds 5     # plants for which nothing was tuned
     python3 studies/safety/run.py --table                                      # the table of what is there
 
 A study counts as violated if a state left its limits in any of its episodes, the first one included. Final costs are compared with the
@@ -26,9 +27,9 @@ VARIANTS = {
 }
 
 
-def task_file(task, backup):
+def task_file(folder, task, backup):
     """The task's file; without the line of its backup controller if that is not wanted."""
-    path = HERE / f"{task}.toml"
+    path = folder / f"{task}.toml"
     if backup:
         return path
     lines = [line for line in path.read_text().splitlines() if not line.startswith("backup")]
@@ -40,7 +41,7 @@ def task_file(task, backup):
 def run(options, cell):
     task, variant, seed = cell
     changes, backup = VARIANTS[variant]
-    command = [options.program, "run", str(task_file(task, backup)), "--seed", str(seed), "--threads", "1", "--no-save", "--quiet", "--json"]
+    command = [options.program, "run", str(task_file(options.folder, task, backup)), "--seed", str(seed), "--threads", "1", "--no-save", "--quiet", "--json"]
     for change in changes:
         command += ["--set", change]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -73,6 +74,7 @@ def table(studies):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*")
+    parser.add_argument("--folder", type=pathlib.Path, default=HERE)
     parser.add_argument("--program", default="target/release/ocorl")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
@@ -82,7 +84,7 @@ def main():
     options = parser.parse_args()
     studies = [json.loads(line) for line in options.file.read_text().splitlines()] if options.file.exists() else []
     if not options.table:
-        tasks = options.tasks or sorted(path.stem for path in HERE.glob("*.toml"))
+        tasks = options.tasks or sorted(path.stem for path in options.folder.glob("*.toml"))
         known = {(s["task"], s["variant"], s["seed"]) for s in studies}
         variants = [v for v in VARIANTS if v in options.variants.split(",")]
         cells = [(t, v, k) for k in range(options.seeds) for t in tasks for v in variants if (t, v, k) not in known]

@@ -3,7 +3,7 @@
 use crate::errors::Failure;
 use crate::sweeping::assignment;
 use ocorl::explore::Exploration;
-use ocorl::learn::Strategy;
+use ocorl::learn::{Caution, Strategy};
 use ocorl_study::config::Config;
 use ocorl_study::system::System;
 
@@ -17,6 +17,10 @@ pub(crate) struct Choices {
     /// Exploration: optimistic, mean, thompson, bonus, explore, weight-space, epsilon-greedy, boltzmann
     #[arg(long, value_name = "E")]
     explore: Option<String>,
+    /// Caution: off (explore as fast as possible), moderate (refuse expensive plans, stop runs that leave their tube), on (also a small first
+    /// excitation, and tubes within the limits of the states) [default: on with [hardware] or without [equations], else off]
+    #[arg(long, value_name = "C")]
+    caution: Option<String>,
     /// Number of episodes, including the exploratory one [default: the paper's]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     episodes: Option<usize>,
@@ -39,6 +43,8 @@ pub(crate) fn config(arguments: &Choices, system: &System) -> Result<Config, Fai
         .explore
         .as_deref()
         .map(|name| known("exploration", name, &Exploration::ALL.map(Exploration::name)));
+    let caution =
+        arguments.caution.as_deref().map(|name| known("caution", name, &Caution::ALL.map(Caution::name)));
     let mut config = system.config(&arguments.settings)?;
     for (path, value) in &arguments.set {
         config.set(path, value)?;
@@ -47,6 +53,7 @@ pub(crate) fn config(arguments: &Choices, system: &System) -> Result<Config, Fai
     for (path, value) in [
         ("strategy", strategy.transpose()?.map(word)),
         ("explore", explore.transpose()?.map(word)),
+        ("caution", caution.transpose()?.map(word)),
         ("episodes", arguments.episodes.map(|n| n.to_string())),
         ("measurements", arguments.measurements.map(|m| m.to_string())),
     ] {

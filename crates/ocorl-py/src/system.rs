@@ -91,7 +91,8 @@ impl System {
         let expected = format!("{} numbers, the time derivatives of {}", names.len(), names.join(", "));
         let function = Function::new(f, "f(x, u)", expected, names.len());
         let function = Function { vectorized: more.vectorized, jacobian: more.jacobian, ..function };
-        let system = System { source: Source { inner, function: Some(Arc::new(function)) } };
+        let source = Source { inner: inner.simulated(), function: Some(Arc::new(function)) };
+        let system = System { source };
         system.look(py)?;
         Ok(system)
     }

@@ -4,7 +4,7 @@
 use crate::files::read_text;
 use crate::system::{MAX_FILE, shortened};
 use crate::user_error::{Catalogue, Hint, Place, UserError, nearest};
-use ocorl::learn::{Settings, Strategy, Time};
+use ocorl::learn::{Caution, Settings, Strategy, Time};
 use ocorl::system::KnownSystem;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -154,6 +154,14 @@ impl Config {
     /// Whether the setting at `path` was set explicitly.
     pub fn is_set(&self, path: &str) -> bool {
         self.set.contains(path)
+    }
+
+    /// Changes the default of `caution`; without effect if it was set.
+    pub(crate) fn default_caution(&mut self, caution: Caution) {
+        if !self.is_set("caution") {
+            self.settings.caution = caution;
+            insert(&mut self.document, "caution", caution.name().into());
+        }
     }
 
     /// Collects the changes in `value`, found at `path`; descends into sections.

@@ -3,6 +3,7 @@
 use crate::GlobalArgs;
 use crate::errors::Failure;
 use crate::terminal::{self, Answer, json};
+use ocorl::learn::Caution;
 use ocorl::system::Quantity;
 use ocorl_study::system::System;
 use std::fmt::Write;
@@ -32,6 +33,7 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
             "horizon": system.task.horizon,
             "equations": system.truth.is_some(),
             "prior": system.prior.is_some(),
+            "caution": system.settings.caution.name(),
             "warnings": warnings,
         }))
         .into());
@@ -60,8 +62,12 @@ fn summary(system: &System) -> String {
         (None, None) => "no equations: hardware",
         (None, Some(_)) => "no equations: hardware, with a prior",
     };
+    let caution = match system.settings.caution {
+        Caution::Off => String::new(),
+        caution => format!("\ncaution: {}: {}", caution.name(), caution.text()),
+    };
     format!(
-        "ok: {} state{} ({}), {} input{} ({}), horizon {} s; {equations}; cost is finite\n",
+        "ok: {} state{} ({}), {} input{} ({}), horizon {} s; {equations}; cost is finite{caution}\n",
         states.len(),
         plural(states.len()),
         states.join(", "),

@@ -3,7 +3,7 @@
 use crate::control;
 use crate::plan_file::{BrakeTable, LegTable, Named, PlanFile};
 use crate::user_error::UserError;
-use ocorl::track::{FILTER, MAX_DROPOUTS, MAX_PERIODS, ROUNDING};
+use ocorl::track::{FILTER, MAX_DROPOUTS, MAX_PERIODS, PATIENCE, RETURN, ROUNDING};
 use std::fmt::Write;
 
 /// The two source files, to be saved as `ocorl_controller.h` and `ocorl_controller.c`.
@@ -81,7 +81,9 @@ typedef struct {
     double seen_t;           /* time and value of the last state during an excitation, and its filtered rate */
     double seen_x[OCORL_STATES];
     double rate[OCORL_STATES];
+    double margin[OCORL_STATES]; /* the distance from the limits that an excitation keeps */
     int braking;             /* a state approached a limit, and not all are far from their limits again */
+    double since;            /* the time at which that began */
 } ocorl_controller;
 
 /* Values of `crossed`. The plan is not followed any more until ocorl_init. */
@@ -167,17 +169,18 @@ fn limit_tables(text: &mut String, plan: &PlanFile, leg: &LegTable) {
         table(text, "tube[(INTERVALS + 1) * OCORL_STATES]", tube.iter().flatten());
     }
     if let Some(BrakeTable { ahead, margin }) = leg.brake {
-        for (name, times) in [("near", 1.0), ("far", 2.0)] {
-            let each = || bounds.lower.iter().copied().zip(bounds.upper.iter().copied());
-            let by = |(lower, upper): (f64, f64)| {
-                times * margin * if (upper - lower).is_finite() { upper - lower } else { 0.0 }
-            };
-            let lower: Vec<f64> = each().map(|ends| ends.0 + by(ends)).collect();
-            let upper: Vec<f64> = each().map(|ends| ends.1 - by(ends)).collect();
-            table(text, &format!("{name}_lower[OCORL_STATES]"), &lower);
-            table(text, &format!("{name}_upper[OCORL_STATES]"), &upper);
+        let most = bounds.lower.iter().zip(&bounds.upper).map(|(lower, upper)| {
+            let width = upper - lower;
+            if width.is_finite() { margin * width } else { 0.0 }
+        });
+        table(text, "limit_lower[OCORL_STATES]", &bounds.lower);
+        table(text, "limit_upper[OCORL_STATES]", &bounds.upper);
+        table(text, "most[OCORL_STATES]", &most.collect::<Vec<_>>());
+        for (name, value) in
+            [("AHEAD", ahead), ("FILTER", FILTER * ahead), ("PATIENCE", PATIENCE * ahead), ("RETURN", RETURN)]
+        {
+            let _ = writeln!(text, "#define {name} {}", double(value));
         }
-        let _ = writeln!(text, "#define AHEAD {}\n#define FILTER {}", double(ahead), double(FILTER * ahead));
     }
     if let Some(backup) = &plan.backup {
         table(text, "backup_state[OCORL_STATES]", &backup.state);
@@ -402,10 +405,17 @@ static int is_beyond(double t, const double *xbar, const double *y)
 ";
 
 const BRAKE: &str = "
+/* The distance of y from the nearer limit. */
+static double distance(int i, double y)
+{
+    double below = y - limit_lower[i], above = limit_upper[i] - y;
+    return below < above ? below : above;
+}
+
 /* Whether a state approaches a limit, extrapolated by its filtered rate. */
 static int is_near(ocorl_controller *c, double t, const double *y)
 {
-    int i, first = !c->seen, far = 1;
+    int i, first = !c->seen, far = 1, near = 0;
     double passed = first ? 0.0 : t - c->seen_t;
     double share = passed / FILTER < 1.0 ? passed / FILTER : 1.0;
     if (passed > 0.0) {
@@ -421,15 +431,29 @@ static int is_near(ocorl_controller *c, double t, const double *y)
         }
     }
     for (i = 0; i < OCORL_STATES; i++) {
-        double then = y[i] + AHEAD * c->rate[i];
-        far = far && y[i] >= far_lower[i] && y[i] <= far_upper[i] && then >= far_lower[i] && then <= far_upper[i];
+        double now = distance(i, y[i]), then = distance(i, y[i] + AHEAD * c->rate[i]);
+        double half = 0.5 * now, *margin = &c->margin[i];
+        if (!c->braking) {
+            half = half < most[i] ? half : most[i];
+            *margin = half > *margin ? half : *margin;
+        } else if (t - c->since >= PATIENCE) {
+            int returns = (then - now) * RETURN >= 2.0 * *margin - now && then > now;
+            double least = now < then ? now : then;
+            if (least > 0.0 && !returns && 0.5 * least < *margin) {
+                *margin = 0.5 * least;
+            }
+        }
+        far = far && now >= 2.0 * *margin && then >= 2.0 * *margin;
     }
     c->braking = c->braking && !far;
     for (i = 0; i < OCORL_STATES; i++) {
         double then = y[i] + AHEAD * c->rate[i];
-        if ((then < near_lower[i] && c->rate[i] < 0.0) || (then > near_upper[i] && c->rate[i] > 0.0)) {
-            c->braking = 1;
-        }
+        near = near || (then - limit_lower[i] < c->margin[i] && c->rate[i] < 0.0);
+        near = near || (limit_upper[i] - then < c->margin[i] && c->rate[i] > 0.0);
+    }
+    if (near && !c->braking) {
+        c->braking = 1;
+        c->since = t;
     }
     return c->braking;
 }
@@ -509,9 +533,11 @@ void ocorl_init(ocorl_controller *c)
     c->seen = 0;
     c->seen_t = 0.0;
     c->braking = 0;
+    c->since = 0.0;
     for (j = 0; j < OCORL_STATES; j++) {
         c->seen_x[j] = 0.0;
         c->rate[j] = 0.0;
+        c->margin[j] = 0.0;
     }
 }
 

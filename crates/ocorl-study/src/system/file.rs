@@ -4,7 +4,7 @@ use super::reader::{Entry, Section, Source, shortened};
 use super::{System, constraints, cost, hardware, learning};
 use crate::config::{Config, offset};
 use crate::user_error::{Hint, UserError, nearest};
-use ocorl::learn::{LearnError, Learner, Settings};
+use ocorl::learn::{Caution, LearnError, Learner, Settings};
 use ocorl::linalg::Points;
 use ocorl::model::Parametric;
 use ocorl::random::Stream;
@@ -140,6 +140,10 @@ pub(super) fn read(text: &str, file: &str) -> Result<System, UserError> {
     task.backup = hardware::backup(hardware_section.as_ref(), &names, &task)?;
     let first_control = learning::first_control(part("excitation")?.as_ref(), &names, &task)?;
     let mut defaults = Settings::new(&task);
+    if equations.is_none() || hardware_section.is_some() {
+        // A real plant, or a stand-in for one.
+        defaults.caution = Caution::On;
+    }
     let period = hardware::period(hardware_section.as_ref(), task.horizon)?;
     if let Some(period) = period {
         defaults = defaults.held(&task, period);

@@ -30,7 +30,7 @@ use crate::config::{Config, offset};
 use crate::files::read_text;
 use crate::measured::Columns;
 use crate::user_error::{Hint, Place, UserError};
-use ocorl::learn::{FirstControl, Settings};
+use ocorl::learn::{Caution, FirstControl, Settings};
 use ocorl::model::{Mean, Parametric};
 use ocorl::system::{Benchmark, Build, KnownSystem, Task};
 use std::path::Path;
@@ -150,6 +150,18 @@ impl System {
         let mut config = self.config.clone();
         config.load(settings)?;
         Ok(config)
+    }
+
+    /// The system with the defaults of a simulation, whose equations are known elsewhere; the same system if its file has a section
+    /// [hardware].
+    #[must_use]
+    pub fn simulated(mut self) -> Self {
+        let is_hardware = self.file.as_deref().is_some_and(|text| offset(text, "hardware").is_some());
+        if !is_hardware {
+            self.config.default_caution(Caution::Off);
+            self.settings = self.config.settings.clone();
+        }
+        self
     }
 
     /// Known physics as the prior mean of a model.

@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "counts of what was tried")]
 
 use ocorl::baseline::{self, BaselineSettings};
-use ocorl::learn::Trial;
+use ocorl::learn::{Caution, Trial};
 use ocorl::linalg::{Linearization, Points, Quadratization};
 use ocorl::model::Mean;
 use ocorl::random::{Rng, Stream};
@@ -193,6 +193,28 @@ fn hardware_has_no_equations_but_limits() {
     assert!(read(&text.replace("[0.0, 1.0]", "[0.0, inf]")).is_err());
     assert!(read(&TANK.replace("[0.0, 1.0]", "[0.0, inf]")).is_err());
     assert!(read(PENDULUM).is_ok());
+}
+
+#[test]
+fn a_real_plant_is_learned_with_caution_unless_its_file_says_otherwise() {
+    let caution = |text: &str| {
+        let system = read(text).unwrap();
+        let merged = system.config("default").unwrap().settings.caution;
+        assert_eq!(system.settings.caution, merged);
+        (system.settings.caution, system.simulated().settings.caution)
+    };
+    let without = |text: &str, from: &str, to: &str| {
+        let (a, b) = (text.find(from).unwrap(), text.find(to).unwrap());
+        [&text[..a], &text[b..]].concat()
+    };
+    // Equations and [hardware]: a stand-in for a plant, also if a function replaces the equations.
+    assert_eq!(caution(TANK), (Caution::On, Caution::On));
+    assert_eq!(caution(PENDULUM), (Caution::Off, Caution::Off));
+    let bare = without(PENDULUM, "[equations]", "[cost]").replace("-inf, inf", "-5, 5");
+    assert_eq!(caution(&bare), (Caution::On, Caution::Off));
+    let chosen = TANK.replace("episodes     = 20", "caution = 'moderate'");
+    assert_eq!(caution(&chosen), (Caution::Moderate, Caution::Moderate));
+    assert_eq!(System::find("pendulum").unwrap().settings.caution, Caution::Off);
 }
 
 #[test]

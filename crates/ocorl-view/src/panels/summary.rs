@@ -376,6 +376,8 @@ impl StudyView {
         if study.created().settings.measured == MeasurementKind::States {
             details.push(Fact { what: "measured", value: "states, without derivatives".into() });
         }
+        let caution = study.created().settings.caution;
+        details.push(Fact { what: "caution", value: format!("{}: {}", caution.name(), caution.text()) });
         let controls = self.traces.values().filter_map(|trace| trace.control.as_ref());
         let (all, fresh) =
             controls.fold((0, 0), |(all, fresh), h| (all + h.updates(), fresh + h.level_counts[0]));

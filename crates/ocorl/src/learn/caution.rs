@@ -9,7 +9,8 @@
 //! its cost, and grows fourfold each time. [`Trust`] sets κ.
 //!
 //! **Limits.** With `caution = "on"` the [`Tube`] of the plan must stay within the limits of the states. If it does not, the next plan is
-//! made within limits that are narrower by what the tube exceeds them.
+//! made within limits that are narrower by what the tube exceeds them. Where a tube is too wide for that, it is made nearer to the data, as
+//! for the price.
 
 use super::planning::{Planned, Planning, narrow};
 use super::rehearsal::{Rehearsal, ranges};
@@ -69,12 +70,8 @@ impl Choice<'_> {
         let (mut rounds, mut nearness, mut margin) = (0, 0, vec![0.0; best.excess.len()]);
         while best.objection > 0.0 && rounds < ROUNDS {
             rounds += 1;
-            if self.caution == Caution::On {
-                for (margin, excess) in margin.iter_mut().zip(&best.excess) {
-                    *margin += excess.max(0.0);
-                }
-            }
-            if self.overprice(best.expected) > 0.0 {
+            let wide = self.caution == Caution::On && !self.tighten(&mut margin, &best);
+            if wide || self.overprice(best.expected) > 0.0 {
                 nearness += 1;
             }
             let problem = match nearness {
@@ -103,6 +100,17 @@ impl Choice<'_> {
             outside,
         });
         (best.planned, best.tube)
+    }
+
+    /// Adds to `margin` by how much the tube of `best` leaves the limits; returns false, without a change, if the limits would be too narrow.
+    fn tighten(&self, margin: &mut [f64], best: &Judged) -> bool {
+        let next: Vec<f64> = margin.iter().zip(&best.excess).map(|(m, excess)| m + excess).collect();
+        let most = tube::largest_margins(&self.planning.task.state_bounds, &best.tube.range);
+        let fits = next.iter().zip(&most).all(|(next, most)| next <= most);
+        if fits {
+            margin.copy_from_slice(&next);
+        }
+        fits
     }
 
     /// Returns ln(price/allowed price) of a plan that is expected to cost too much; zero otherwise.

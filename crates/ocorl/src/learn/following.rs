@@ -31,6 +31,7 @@ pub(super) fn foresight(
     let functions = (0..FUNCTIONS).map(|draw| model.sample(&mut stream.index(draw).rng())).collect();
     let period = settings.track.period.max(settings.plan.hold);
     Foresight::new(functions, &FallbackSettings::of(task), period, AHEAD * task.horizon)
+        .holding(settings.plan.hold)
 }
 
 /// Creates the policy that follows `reference` on the mean of `model`.

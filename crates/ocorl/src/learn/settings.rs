@@ -42,7 +42,8 @@ pub struct Settings {
     pub measured: MeasurementKind,
     /// How much learning restrains itself. `moderate`: plans that are not expected to cost more than the runs so far, and runs that stop when
     /// they leave the tube of their plan. `on`: also tubes within the limits of the states, a backup controller that takes over in time, and
-    /// a first excitation that grows and stops short of the limits. `off` explores as fast as possible, for simulation.
+    /// a first excitation that grows and stops short of the limits. `off` explores as fast as possible, for simulation. The default is `on`
+    /// for a system file of a real plant, which has a section `[hardware]` or no equations, and `off` otherwise.
     #[serde(default)]
     pub caution: Caution,
     /// Control of the first episode.
@@ -198,6 +199,33 @@ pub enum Caution {
     Moderate,
     /// Also tubes within the limits of the states, a backup controller that takes over in time, and a growing excitation.
     On,
+}
+
+impl Caution {
+    /// All degrees, least first.
+    pub const ALL: [Caution; 3] = [Caution::Off, Caution::Moderate, Caution::On];
+
+    /// Returns the name used on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Caution::Off => "off",
+            Caution::Moderate => "moderate",
+            Caution::On => "on",
+        }
+    }
+
+    /// Returns a short description of what restrains a run.
+    pub fn text(self) -> &'static str {
+        match self {
+            Caution::Off => "limits of the states end a run; nothing else restrains it",
+            Caution::Moderate => {
+                "expensive plans are made again near the data; runs stop outside the tube of their plan"
+            }
+            Caution::On => {
+                "small first excitation; plans whose tube is within the limits; runs stop outside the tube"
+            }
+        }
+    }
 }
 
 /// Excitation control of episode 0.
@@ -742,9 +770,7 @@ impl Settings {
     /// without limits.
     pub fn brake(&self, task: &Task) -> Option<Brake> {
         let limited = self.caution == Caution::On && task.state_bounds.is_limiting();
-        let own = self.initial_states.iter().map(Vec::as_slice);
-        let starts = own.chain(self.initial_states.is_empty().then_some(task.initial_state.as_slice()));
-        (limited && self.time == Time::Continuous).then(|| tube::brake(task, starts))
+        (limited && self.time == Time::Continuous).then(|| tube::brake(task))
     }
 
     /// Returns the kind of measurement that a rollout takes.

@@ -356,7 +356,7 @@ impl Follower {
         // The present correction of the plan's controls stays for the period.
         let now = plan.control(time).to_vec();
         let mut controls = Vec::new();
-        for step in foresight.steps(time) {
+        for step in foresight.times(time) {
             let mut next: Vec<f64> = control
                 .iter()
                 .zip(plan.control(step))

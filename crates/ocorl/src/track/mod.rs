@@ -38,7 +38,7 @@ pub use feedback::{Feedback, Hold};
 pub use follower::{FallbackReason, Follower, Solve, SolveAttempt, SolveError, SolveRequest, Status};
 pub use foresight::Foresight;
 pub use guard::{FallbackGuard, FallbackLevel, FallbackSettings, MAX_DROPOUTS, MAX_FALLBACKS, MAX_PERIODS};
-pub use monitor::{Brake, Crossing, FILTER, Finding, Monitor, ROUNDING};
+pub use monitor::{Brake, Crossing, FILTER, Finding, Monitor, PATIENCE, RETURN, ROUNDING};
 pub use observer::{Observed, StateObserver};
 pub use receding::{NoSolver, Receding, Solver};
 pub use reference::Reference;

@@ -7,8 +7,13 @@
 //! | [`Finding::Near`] | a state would leave its limits within the look-ahead at its present rate | it would not any more |
 //!
 //! The first two are **latched**: the state may return, but the plan was wrong. The third is used where no model predicts the state, in an
-//! excitation: [`Brake`] extrapolates each limited state by its low-pass filtered rate. It ends when every state and its extrapolation are
-//! twice as far from the limits as it requires, so that a state does not creep to a limit in many small steps.
+//! excitation: [`Brake`] extrapolates each limited state by its low-pass filtered rate, and requires a distance mᵢ of the extrapolation
+//! from the limits. Braking ends when every state and its extrapolation are 2mᵢ away, so that a state does not creep to a limit in many
+//! small steps.
+//!
+//! mᵢ is a part of the width of the limits, or half of the distance at which the state begins. The safe control need not bring a state
+//! back: it may let it drift towards a limit, or rest near one. Where it has acted for [`PATIENCE`] look-aheads and the state does not
+//! return, mᵢ becomes half of the present distance, and the excitation goes on. mᵢ grows again with the distance.
 
 use crate::linalg::Blocks;
 use crate::system::Bounds;
@@ -45,12 +50,18 @@ pub struct Crossing {
 pub struct Brake {
     /// Time over which a state is extrapolated.
     pub ahead: f64,
-    /// Part of the width of the limits within which no state may be extrapolated.
+    /// Largest part of the width of the limits within which no state may be extrapolated.
     pub margin: f64,
 }
 
 /// Time constant of the filter of the rates, as a part of the look-ahead.
 pub const FILTER: f64 = 0.25;
+
+/// Time, in look-aheads, for which the safe control acts before a state counts as not returning.
+pub const PATIENCE: f64 = 3.0;
+
+/// Time, in look-aheads, within which a state returns at its present rate if it counts as returning.
+pub const RETURN: f64 = 5.0;
 
 /// Compares measured states with limits and tube.
 #[derive(Clone, Debug)]
@@ -65,8 +76,12 @@ pub struct Monitor {
     state: Vec<f64>,
     /// Filtered rate of each state.
     rate: Vec<f64>,
+    /// Distance mᵢ from the limits that the brake requires.
+    margin: Vec<f64>,
     /// The approach that the brake ends, until all states are far from their limits again.
     braking: Option<Crossing>,
+    /// Time at which braking began.
+    since: f64,
 }
 
 impl Monitor {
@@ -81,7 +96,9 @@ impl Monitor {
             time: f64::NAN,
             state: vec![0.0; dim],
             rate: vec![0.0; dim],
+            margin: vec![0.0; dim],
             braking: None,
+            since: 0.0,
         }
     }
 
@@ -99,6 +116,7 @@ impl Monitor {
     pub fn reset(&mut self) {
         (self.latched, self.braking, self.time) = (None, None, f64::NAN);
         self.rate.fill(0.0);
+        self.margin.fill(0.0);
     }
 
     /// Returns the crossing for which the run does not follow its plan any more; `None` if there was none.
@@ -174,32 +192,62 @@ impl Monitor {
             self.time = time;
             self.state.copy_from_slice(state);
         }
-        let ends = |i: usize, times: f64| {
-            let (lower, upper) = (self.bounds.lower[i], self.bounds.upper[i]);
-            let width = if (upper - lower).is_finite() { upper - lower } else { 0.0 };
-            (lower + times * brake.margin * width, upper - times * brake.margin * width)
-        };
+        if self.braking.is_none() {
+            self.widen(brake, state);
+        } else if time - self.since >= PATIENCE * brake.ahead {
+            self.narrow(brake, state);
+        }
         let far = |i: usize| {
-            let ((lower, upper), then) = (ends(i, 2.0), state[i] + brake.ahead * self.rate[i]);
-            state[i] >= lower && state[i] <= upper && then >= lower && then <= upper
+            let [now, then] = self.distances(brake, i, state[i]);
+            now >= 2.0 * self.margin[i] && then >= 2.0 * self.margin[i]
         };
         if self.braking.is_some() && (0..state.len()).all(far) {
             self.braking = None;
         }
         let approach = (0..state.len()).find_map(|i| {
-            let ((lower, upper), value) = (ends(i, 1.0), state[i] + brake.ahead * self.rate[i]);
+            let value = state[i] + brake.ahead * self.rate[i];
             // Only motion towards a limit counts, so that a run that begins near a limit is excited away from it.
-            let bound = if value < lower && self.rate[i] < 0.0 {
+            let bound = if value - self.bounds.lower[i] < self.margin[i] && self.rate[i] < 0.0 {
                 self.bounds.lower[i]
-            } else if value > upper && self.rate[i] > 0.0 {
+            } else if self.bounds.upper[i] - value < self.margin[i] && self.rate[i] > 0.0 {
                 self.bounds.upper[i]
             } else {
                 return None;
             };
             Some(Crossing { time, state: i, value, bound })
         });
-        self.braking = self.braking.or(approach);
+        if self.braking.is_none() {
+            (self.braking, self.since) = (approach, time);
+        }
         self.braking
+    }
+
+    /// Returns the distances of state `i` and of its extrapolation from the nearer limit.
+    fn distances(&self, brake: Brake, i: usize, x: f64) -> [f64; 2] {
+        let distance = |x: f64| (x - self.bounds.lower[i]).min(self.bounds.upper[i] - x);
+        [distance(x), distance(x + brake.ahead * self.rate[i])]
+    }
+
+    /// Raises each mᵢ to half of the distance, within the part of the width.
+    fn widen(&mut self, brake: Brake, state: &[f64]) {
+        for (i, &x) in state.iter().enumerate() {
+            let width = self.bounds.upper[i] - self.bounds.lower[i];
+            let most = if width.is_finite() { brake.margin * width } else { 0.0 };
+            let [now, _] = self.distances(brake, i, x);
+            self.margin[i] = self.margin[i].max(most.min(0.5 * now));
+        }
+    }
+
+    /// Lowers mᵢ to half of the distance of each state that is near a limit and does not return.
+    fn narrow(&mut self, brake: Brake, state: &[f64]) {
+        for (i, &x) in state.iter().enumerate() {
+            let [now, then] = self.distances(brake, i, x);
+            let returns = (then - now) * RETURN >= 2.0 * self.margin[i] - now && then > now;
+            let least = now.min(then);
+            if least > 0.0 && !returns {
+                self.margin[i] = self.margin[i].min(0.5 * least);
+            }
+        }
     }
 }
 
@@ -229,6 +277,46 @@ mod tests {
         monitor.set_tube(Blocks::from_vec(vec![0.1, 0.5], 1));
         assert_eq!(check(&mut monitor, 0.0, 0.4), None);
         assert!(matches!(check(&mut monitor, 0.0, -0.6), Some(Finding::Tube(Crossing { bound: 0.5, .. }))));
+    }
+
+    /// Runs x' = u − 0.3 x above a limit of 0, with the safe control u = 0 and an excitation that pushes it away from the limit after a
+    /// while; returns the last state and the part of the time in which the excitation acted.
+    fn drifting(x0: f64) -> (f64, f64) {
+        let mut monitor = Monitor::new(Bounds { lower: vec![0.0], upper: vec![3.0] });
+        monitor.set_brake(Some(Brake { ahead: 0.5, margin: 0.1 }));
+        let (mut x, mut acted) = (x0, 0);
+        for k in 0..1000 {
+            let time = 0.01 * f64::from(k);
+            let near = check(&mut monitor, time, x);
+            assert!(!matches!(near, Some(Finding::Limit(_))), "{x} at {time}");
+            acted += i32::from(near.is_none());
+            let u = if near.is_some() || time < 4.0 { 0.0 } else { 0.2 };
+            x += 0.01 * (u - 0.3 * x);
+        }
+        (x, f64::from(acted) / 1000.0)
+    }
+
+    #[test]
+    fn an_excitation_goes_on_where_the_safe_control_does_not_bring_the_state_back() {
+        for x0 in [0.2, 0.5, 1.0, 2.0] {
+            let (x, acted) = drifting(x0);
+            // Under the safe control alone it would be below 0.1.
+            assert!(x > 0.45 && acted > 0.8, "from {x0}: {x}, {acted}");
+        }
+    }
+
+    #[test]
+    fn an_excitation_waits_while_the_safe_control_brings_the_state_back() {
+        let mut monitor = Monitor::new(Bounds::symmetric([1.0]));
+        monitor.set_brake(Some(Brake { ahead: 0.5, margin: 0.1 }));
+        // Towards the limit at a rate of 1, then back at a rate of 0.1. It is far at a distance of 0.4, which takes longer than the patience.
+        let path = |time: f64| if time < 0.8 { time } else { 0.8 - 0.1 * (time - 0.8) };
+        let near: Vec<bool> = (0..400)
+            .map(|k| check(&mut monitor, 0.01 * f64::from(k), path(0.01 * f64::from(k))).is_some())
+            .collect();
+        let (begin, end) = (near.iter().position(|n| *n).unwrap(), near.iter().rposition(|n| *n).unwrap());
+        assert!(near[begin..=end].iter().all(|n| *n), "it does not go on before");
+        assert!(begin < 40 && (279..=282).contains(&end), "{begin} {end}");
     }
 
     #[test]

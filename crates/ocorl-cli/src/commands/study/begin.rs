@@ -58,13 +58,14 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     };
     Ok(Answer {
         text: format!(
-            "study of {}: states {}; controls {}; horizon {}; {} episodes x {} measurements; seed {}\n",
+            "study of {}: states {}; controls {}; horizon {}; {} episodes x {} measurements; caution {}; seed {}\n",
             system.name,
             names(&task.states),
             names(&task.controls),
             task.horizon,
             created.settings.episodes,
             created.settings.measurements,
+            created.settings.caution.name(),
             created.seed,
         ),
         remark: format!("next: ocorl study ask {folder} > plan.json\n"),

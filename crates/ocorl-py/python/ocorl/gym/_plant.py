@@ -465,9 +465,9 @@ _KEYWORDS = [name for name in inspect.signature(from_gym).parameters if name not
 
 
 def _learning(learning: Mapping[str, Any] | Settings | None, step: float) -> dict[str, Any]:
-    """Return the settings, with at most one measurement in a step."""
+    """Return the settings: those of a simulation, with at most one measurement in a step."""
     given = learning.nested() if isinstance(learning, Settings) else dict(learning or {})
-    return {**given, "select": {"spacing": step, **given.get("select", {})}}
+    return {"caution": "off", **given, "select": {"spacing": step, **given.get("select", {})}}
 
 
 def _index(angle: str | int, names: Sequence[str]) -> int:
