@@ -4,6 +4,7 @@
 
 mod actuator;
 mod column;
+mod late;
 
 pub use actuator::ActuatorFault;
 pub use column::{ColumnFault, ColumnFaultKind};
@@ -14,12 +15,14 @@ use crate::planned_episodes::{PlannedEpisodes, by_gains};
 use crate::system::System;
 use crate::user_error::UserError;
 use actuator::Actuated;
+use late::Late;
 use ocorl::learn::EpisodeLoop;
 use ocorl::plant::{Plant, Reading, Rollout, RolloutResult, SimulatedPlant};
 use ocorl::random::{Rng, Stream};
 use ocorl::select::Times;
-use ocorl::simulate::Outcome;
+use ocorl::simulate::{Law, Outcome, Trajectory};
 use ocorl::system::Dynamics;
+use std::sync::PoisonError;
 
 /// Faults of the simulated rig.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,9 +82,12 @@ impl Faults {
         if let Some(wrong) = sizes.iter().find(|(_, size)| !(*size >= 0.0 && size.is_finite())) {
             return Some(format!("--{} must be zero or positive, and finite, not {}", wrong.0, wrong.1));
         }
-        if let Some(wrong) = self.actuators.iter().find(|a| !(a.gain.is_finite() && a.dead_band >= 0.0)) {
+        let size = |value: f64| value >= 0.0 && value.is_finite();
+        let sound =
+            |a: &&ActuatorFault| a.gain.is_finite() && size(a.dead_band) && size(a.delay) && size(a.lag);
+        if let Some(wrong) = self.actuators.iter().find(|a| !sound(a)) {
             return Some(format!(
-                "the gain of '{}' must be finite and its dead band zero or positive",
+                "the gain of '{}' must be finite, its dead band, delay and lag zero or positive, and finite",
                 wrong.control
             ));
         }
@@ -131,6 +137,13 @@ pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Resu
                 .hint("ask for it again"));
         }
     };
+    let mut late = vec![(0.0, 0.0); controls.len()];
+    for fault in &faults.actuators {
+        // The names were checked with the dynamics.
+        if let Some(i) = controls.iter().position(|name| *name == fault.control) {
+            late[i] = (late[i].0 + fault.delay, late[i].1 + fault.lag);
+        }
+    }
     let stream = Stream::root(seed).child("rig");
     let stops = faults.stop_at.filter(|&t| t < system.task.horizon);
     let noise_std = task.noise_std.clone();
@@ -140,6 +153,8 @@ pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Resu
         states,
         controls,
         noise_std,
+        late,
+        safe: task.safe_control.clone(),
         end: task.horizon,
         stops,
         stream,
@@ -178,6 +193,10 @@ pub struct FaultyPlant<P> {
     states: Vec<String>,
     controls: Vec<String>,
     noise_std: Vec<f64>,
+    /// Delay and lag of each control.
+    late: Vec<(f64, f64)>,
+    /// The command before a run.
+    safe: Vec<f64>,
     /// Time at which a rollout ends.
     end: f64,
     /// Time at which the rollout is aborted, if that is before its horizon.
@@ -192,7 +211,7 @@ impl<P: Plant> Plant for FaultyPlant<P> {
         if let Some(times) = &times {
             rollout.schedule = Box::new(Times::new(times.iter().map(|(at, _)| *at).collect()));
         }
-        let mut result = self.plant.run(rollout);
+        let mut result = self.run_late(rollout);
         result.readings = self.faults.spoilt(result.readings, times.as_deref(), rng);
         if self.faults.tails > 0.0 {
             let rng = &mut self.stream.child("tails").index(rollout.episode).index(rollout.start).rng();
@@ -216,6 +235,28 @@ impl<P: Plant> Plant for FaultyPlant<P> {
             (result.cost, result.outcome) =
                 (f64::NAN, Outcome::Reported { what: format!("stopped at t = {t}") });
         }
+        result
+    }
+}
+
+impl<P: Plant> FaultyPlant<P> {
+    /// Runs a rollout with actuators that act late. The record holds the commands.
+    fn run_late(&mut self, rollout: &mut Rollout) -> RolloutResult {
+        if self.late.iter().all(|late| *late == (0.0, 0.0)) {
+            return self.plant.run(rollout);
+        }
+        let policy = std::mem::replace(&mut rollout.policy, Box::new(Law(|_, _: &[f64], _: &mut [f64]| ())));
+        let (late, log) = Late::new(policy, self.late.clone(), self.safe.clone(), self.end);
+        rollout.policy = Box::new(late);
+        let mut result = self.plant.run(rollout);
+        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        for reading in &mut result.readings {
+            reading.control = log.command(reading.time);
+        }
+        for (i, time) in result.trajectory.times.iter().enumerate() {
+            result.trajectory.controls.at_mut(i).copy_from_slice(&log.command(*time));
+        }
+        result.jumps = Trajectory::default();
         result
     }
 }

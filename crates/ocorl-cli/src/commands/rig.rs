@@ -67,6 +67,12 @@ pub(crate) struct Arguments {
     /// Dead band of a control: smaller commands have no effect (repeatable)
     #[arg(long, value_name = "CONTROL=SIZE", value_parser = named)]
     dead_band: Vec<(String, f64)>,
+    /// Time between the command of a control and its effect (repeatable)
+    #[arg(long, value_name = "CONTROL=T", value_parser = named)]
+    actuator_delay: Vec<(String, f64)>,
+    /// Time constant with which a control follows its command (repeatable)
+    #[arg(long, value_name = "CONTROL=T", value_parser = named)]
+    lag: Vec<(String, f64)>,
     /// Share of samples that are NaN, 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
     nan: f64,
@@ -95,10 +101,21 @@ fn columns(arguments: &Arguments) -> Vec<ColumnFault> {
 }
 
 fn actuators(arguments: &Arguments) -> Vec<ActuatorFault> {
-    let fault =
-        |control: &String, gain, dead_band| ActuatorFault { control: control.clone(), gain, dead_band };
-    let gains = arguments.gain.iter().map(|(control, gain)| fault(control, *gain, 0.0));
-    gains.chain(arguments.dead_band.iter().map(|(control, dead)| fault(control, 1.0, *dead))).collect()
+    type Set = fn(&mut ActuatorFault, f64);
+    let all: [(&[(String, f64)], Set); 4] = [
+        (&arguments.gain, |fault, value| fault.gain = value),
+        (&arguments.dead_band, |fault, value| fault.dead_band = value),
+        (&arguments.actuator_delay, |fault, value| fault.delay = value),
+        (&arguments.lag, |fault, value| fault.lag = value),
+    ];
+    let each =
+        all.iter().flat_map(|(list, set)| list.iter().map(move |(control, value)| (control, set, *value)));
+    each.map(|(control, set, value)| {
+        let mut fault = ActuatorFault::none(control);
+        set(&mut fault, value);
+        fault
+    })
+    .collect()
 }
 
 pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, Failure> {

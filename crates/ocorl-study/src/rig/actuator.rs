@@ -12,6 +12,17 @@ pub struct ActuatorFault {
     pub gain: f64,
     /// Commands smaller than this have no effect; larger ones lose as much (dry friction).
     pub dead_band: f64,
+    /// Time between a command and its effect.
+    pub delay: f64,
+    /// Time constant with which the applied control follows the command; 0 without a lag.
+    pub lag: f64,
+}
+
+impl ActuatorFault {
+    /// An actuator without faults.
+    pub fn none(control: impl Into<String>) -> Self {
+        ActuatorFault { control: control.into(), gain: 1.0, dead_band: 0.0, delay: 0.0, lag: 0.0 }
+    }
 }
 
 /// Dynamics behind faulty actuators, f(x, a(u)).

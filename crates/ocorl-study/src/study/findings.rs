@@ -60,6 +60,10 @@ impl Study {
         };
         let raised = diagnosis.noise_factor.iter().enumerate().filter(|(j, f)| **f > 1.0 && !told(*j));
         notices.extend(raised.map(|(j, f)| self.noise(j, *f)));
+        let tails = |f: &Finding| matches!(f.cause, Cause::HeavyTails { .. });
+        if !diagnosis.reduced.is_empty() && !diagnosis.findings.iter().any(tails) {
+            notices.push(self.heavy_tails(None));
+        }
         notices
     }
 
@@ -71,7 +75,8 @@ impl Study {
             .get(episode)
             .is_some_and(|e| !e.is_used() || e.excluded.contains(&(start, time)));
         let aside = |v: &&Verdict| (v.episode, v.start, v.time) == (episode, start, time);
-        if excluded { 0.0 } else { history.diagnosis.set_aside.iter().find(aside).map_or(1.0, |v| v.weight) }
+        let mut known = history.diagnosis.set_aside.iter().chain(&history.diagnosis.reduced);
+        if excluded { 0.0 } else { known.find(aside).map_or(1.0, |v| v.weight) }
     }
 
     fn state(&self, j: usize) -> &str {
@@ -95,6 +100,21 @@ impl Study {
             "the noise of {state}_dot is {factor:.1} times the declared {declared}: {std:.3} is used instead"
         );
         Notice { text, cure: Cure::DeclareNoise { state, std } }
+    }
+
+    /// Heavy tails, of the noise of one output or of all.
+    fn heavy_tails(&self, found: Option<(usize, f64)>) -> Notice {
+        let reduced = &self.history().diagnosis.reduced;
+        let rows = reduced.len();
+        let of = found.map_or(String::new(), |(output, nats)| {
+            format!(" of {}_dot (evidence {nats:.0} nats)", self.state(output))
+        });
+        let worst = reduced.iter().max_by(|a, b| a.deviation.total_cmp(&b.deviation));
+        let worst = worst.map_or(String::new(), |v| {
+            format!("; the worst: episode {}, t = {:.4}, weight {:.4}", v.episode, v.time, v.weight)
+        });
+        let text = format!("the noise{of} has heavy tails: {rows} rows count less{worst}");
+        Notice { text, cure: Cure::CheckPlant }
     }
 
     fn verdict(&self, v: &Verdict) -> Notice {
@@ -158,6 +178,7 @@ impl Study {
                 Cure::CheckPlant,
             ),
             Cause::Noise { output, factor } => return self.noise(output, factor),
+            Cause::HeavyTails { output } => return self.heavy_tails(Some((output, nats))),
             cause => (format!("episode {episode}: {cause:?}{evidence}"), Cure::CheckPlant),
         };
         Notice { text, cure }

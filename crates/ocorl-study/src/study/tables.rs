@@ -110,7 +110,7 @@ pub(super) fn follow(transaction: &Transaction<'_>, seq: u64, event: &Event) -> 
             transaction.prepare_cached("UPDATE measurements SET weight = 1 WHERE weight <> 1")?.execute([])?;
             let sql = "UPDATE measurements SET weight = ?4 WHERE episode = ?1 AND start = ?2 AND t = ?3";
             let mut statement = transaction.prepare_cached(sql)?;
-            for v in &diagnosis.set_aside {
+            for v in diagnosis.set_aside.iter().chain(&diagnosis.reduced) {
                 statement.execute(params![count(v.episode), count(v.start), v.time, v.weight])?;
             }
         }

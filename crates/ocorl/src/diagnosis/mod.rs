@@ -6,7 +6,7 @@
 //! | file | hypothesis |
 //! |---|---|
 //! | `outliers` | a few rows are wrong, the others are right |
-//! | `noise` | the noise is larger than declared |
+//! | `noise` | the noise is larger than declared, or has heavy tails |
 //! | `episode` | a column of the new episode is scaled, has the wrong sign, or is stuck; the gain of a control changed; the plant changed |
 //!
 //! Each hypothesis must explain the data better than plain ignorance of f, that is, than a model that is trained on all rows. Therefore a
@@ -21,7 +21,7 @@ pub(crate) mod robust;
 
 pub use episode::{ColumnFactor, Contradiction, EpisodeData, column_factor, contradiction, stuck};
 pub(crate) use episode::{commanded_factor, divide};
-pub use noise::{NoiseEstimate, estimate_noise};
+pub use noise::{NoiseEstimate, estimate_noise, noise_is_doubtful};
 pub use outliers::{Screening, screen};
 
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,11 @@ pub enum Cause {
         /// The factor.
         factor: f64,
     },
+    /// The noise of an output has heavy tails: most rows agree with the declared noise, some do not.
+    HeavyTails {
+        /// Index of the output.
+        output: usize,
+    },
 }
 
 /// What was done about a finding.
@@ -93,6 +98,8 @@ pub enum Treatment {
     Aged,
     /// All rows of the output have the estimated noise.
     NoiseRaised,
+    /// The rows count less.
+    Reduced,
     /// Nothing was changed.
     None,
 }

@@ -10,15 +10,16 @@
 //! 3. The model is trained on all rows. If no factor explained the contradiction, earlier rows whose noise is raised by the contradiction
 //!    compete with it (the plant changed).
 //! 4. Outliers are set aside. Rows that were set aside earlier return when the model predicts them.
-//! 5. Whenever the number of rows has doubled, and after an unexplained contradiction, the noise is estimated. A noise of more than three
-//!    times the declared one replaces it.
+//! 5. While leave-one-out residuals permit it, the noise is estimated: after each episode of a small data set, of a larger one when the
+//!    number of rows has grown by a quarter. A noise of more than three times the declared one replaces it, and rows in heavy tails
+//!    count less.
 //!
 //! Without suspects the model is the one of step 3, bit for bit.
 
 use crate::diagnosis::{
-    self, Cause, Column, ColumnFactor, Contradiction, EpisodeData, Finding, Treatment, Verdict,
+    self, Cause, Column, ColumnFactor, Contradiction, EpisodeData, Finding, NoiseEstimate, Treatment, Verdict,
 };
-use crate::linalg::Dims;
+use crate::linalg::{Blocks, Dims};
 use crate::measurements::Measurements;
 use crate::model::{GaussianProcess, ModelError, Posterior, Query, StatisticalModel, TrainingReport};
 use crate::plan::Plan;
@@ -35,6 +36,9 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Rows that are not used, of all episodes.
     pub set_aside: Vec<Verdict>,
+    /// Rows that count less than declared because their noise has heavy tails, of all episodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reduced: Vec<Verdict>,
     /// Factor on the declared noise of each output; empty if the declared noise is used.
     pub noise_factor: Vec<f64>,
 }
@@ -60,6 +64,9 @@ pub struct Screening {
     /// The rows set aside, in the order of the diagnosis.
     #[serde(skip_serializing_if = "Option::is_none")]
     aside: Option<Measurements>,
+    /// Factor on the declared noise of each entry, for each row of the data; `None` if the declared noise is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inflation: Option<Blocks>,
     /// Number of rows at the last estimate of the noise.
     checked: usize,
 }
@@ -106,12 +113,24 @@ impl Screening {
             && self.aside.as_ref().is_none_or(|aside| aside.is_sound() && aside.dims() == dims)
             && (factors.is_empty() || factors.len() == dims.state)
             && factors.iter().all(|f| *f >= 1.0 && f.is_finite())
+            && self.inflation.as_ref().is_none_or(|each| {
+                each.size() == dims.state && each.as_slice().iter().all(|f| *f >= 1.0 && f.is_finite())
+            })
+    }
+
+    /// The factor on the declared noise of an output.
+    fn factor(&self, output: usize) -> f64 {
+        self.diagnosis.noise_factor.get(output).copied().unwrap_or(1.0)
+    }
+
+    /// The factor on the declared noise of an entry of the data.
+    fn inflation(&self, row: usize, output: usize) -> f64 {
+        self.inflation.as_ref().filter(|each| row < each.len()).map_or(1.0, |each| each.at(row)[output])
     }
 
     /// The declared noise, raised to the estimated one.
     pub(super) fn noise_std(&self, declared: &[f64]) -> Vec<f64> {
-        let factor = |j: usize| self.diagnosis.noise_factor.get(j).copied().unwrap_or(1.0);
-        declared.iter().enumerate().map(|(j, s)| s * factor(j)).collect()
+        declared.iter().enumerate().map(|(j, s)| s * self.factor(j)).collect()
     }
 
     /// Begins a new episode: its findings replace the last ones.
@@ -119,8 +138,20 @@ impl Screening {
         self.diagnosis.findings.clear();
     }
 
-    /// Records that `count` rows were appended to the data.
+    /// Records that `count` rows were appended to the data: those of an episode have the noise of [`noise_std`](Self::noise_std), imported
+    /// ones the declared noise.
     pub(super) fn appended(&mut self, episode: Option<usize>, start: usize, count: usize) {
+        self.record(episode, start, count);
+        if let Some(mut each) = self.inflation.take() {
+            let factor = |j: usize| if episode.is_some() { self.factor(j) } else { 1.0 };
+            let row: Vec<f64> = (0..each.size()).map(factor).collect();
+            (0..count).for_each(|_| each.push(&row));
+            self.inflation = Some(each);
+        }
+    }
+
+    /// Adds `count` rows to the origins.
+    fn record(&mut self, episode: Option<usize>, start: usize, count: usize) {
         match self.origins.last_mut() {
             Some(last) if (last.0, last.1) == (episode, start) => last.2 += count,
             _ if count > 0 => self.origins.push((episode, start, count)),
@@ -139,18 +170,22 @@ impl Screening {
     /// Records that of `count` rows those with the indices `kept` remain.
     pub(super) fn keep(&mut self, count: usize, kept: &[usize]) {
         let each = self.origin_of_each(count);
-        let each: Vec<_> = kept.iter().map(|&i| each[i]).collect();
-        self.set_origins(&each);
-    }
-
-    fn set_origins(&mut self, each: &[(Option<usize>, usize)]) {
         self.origins.clear();
-        for &(episode, start) in each {
-            self.appended(episode, start, 1);
+        for &i in kept {
+            self.record(each[i].0, each[i].1, 1);
+        }
+        if let Some(each) = &self.inflation {
+            let mut rest = Blocks::zeros(each.size(), kept.len());
+            for (to, &from) in kept.iter().enumerate() {
+                for (j, factor) in rest.at_mut(to).iter_mut().enumerate() {
+                    *factor = self.inflation(from, j);
+                }
+            }
+            self.inflation = Some(rest);
         }
     }
 
-    /// Sets a row aside.
+    /// Sets a row aside; its noise is that of its outputs, without heavy tails.
     fn put_aside(&mut self, dims: Dims, row: &Measurements, verdict: Verdict) -> Result<(), ModelError> {
         let aside = self.aside.get_or_insert_with(|| Measurements::new(dims));
         aside.append(row)?;
@@ -286,9 +321,10 @@ impl Screening {
             }
         }
         self.remove_outliers(&mut gp, data, episode, trusted, stream)?;
-        if data.len() >= 2 * self.checked || unexplained.is_some() {
+        let grown = data.len() < SMALL || 4 * data.len() >= 5 * self.checked;
+        if grown || unexplained.is_some() {
             self.checked = data.len();
-            report = self.raise_noise(&mut gp, data, episode, stream)?.or(report);
+            report = self.weigh(&mut gp, data, episode, stream)?.or(report);
         }
         report = self.take_back(&mut gp, data, stream)?.or(report);
         *model = Box::new(gp);
@@ -319,7 +355,8 @@ impl Screening {
             rows += usize::from(of == episode);
             let verdict =
                 Verdict { episode: of, start, time: data.times()[i], output, deviation, weight: 0.0 };
-            self.put_aside(data.dims(), &data.select([i]), verdict)?;
+            let row = data.select([i]).with_noise(|_, j, s| s * self.factor(j) / self.inflation(i, j))?;
+            self.put_aside(data.dims(), &row, verdict)?;
         }
         let cause = Cause::Outliers;
         let start = found.outliers.first().map_or(0, |o| origins[o.0].1);
@@ -327,52 +364,89 @@ impl Screening {
         let finding =
             Finding { episode, start, cause, rows, nats: found.nats, treatment: Treatment::SetAside };
         self.diagnosis.findings.push(finding);
-        let kept: Vec<_> = found.kept.iter().map(|&i| origins[i]).collect();
-        self.set_origins(&kept);
+        self.keep(data.len(), &found.kept);
         *data = found.model.data().clone();
         *gp = found.model;
         Ok(())
     }
 
-    fn raise_noise(
+    /// Estimates the noise anew, from the declared one, and gives each entry of `data` the noise that the data support.
+    fn weigh(
         &mut self,
         gp: &mut GaussianProcess,
         data: &mut Measurements,
         episode: usize,
         stream: Stream,
     ) -> Result<Option<TrainingReport>, ModelError> {
-        let (outputs, mut report, mut total) = (data.dims().state, None, vec![1.0; data.dims().state]);
-        let mut nats = 0.0;
-        // The prior of the factor pulls it towards the start of its search, so it is estimated a second time.
-        for round in 0..2 {
-            let stream = stream.child("noise").index(round);
-            let found = diagnosis::estimate_noise(gp, stream);
-            if found.is_empty() {
-                break;
+        if self.inflation.is_none() && !diagnosis::noise_is_doubtful(gp) {
+            return Ok(None);
+        }
+        let outputs = data.dims().state;
+        let declared = data.with_noise(|i, j, s| s / self.inflation(i, j))?;
+        let found = diagnosis::estimate_noise(gp, &declared, stream.child("noise"))?;
+        let before: Vec<f64> = (0..outputs).map(|j| self.factor(j)).collect();
+        let factor = found.as_ref().map_or(vec![1.0; outputs], |found| found.factor.clone());
+        if let Some(aside) = &mut self.aside {
+            *aside = aside.with_noise(|_, j, s| s * factor[j] / before[j])?;
+        }
+        let had = self.inflation.take().is_some();
+        self.diagnosis.reduced.clear();
+        self.diagnosis.noise_factor.clear();
+        let Some(found) = found else {
+            if !had {
+                return Ok(None);
             }
-            let mut factor = vec![1.0; outputs];
-            for estimate in &found {
-                factor[estimate.output] = estimate.factor;
-                total[estimate.output] *= estimate.factor;
-                nats += estimate.nats;
-            }
-            *data = data.with_noise(|_, j, s| s * factor[j])?;
-            if let Some(aside) = &mut self.aside {
-                *aside = aside.with_noise(|_, j, s| s * factor[j])?;
-            }
+            *data = declared;
             gp.replace(data)?;
-            report = Some(gp.train(stream.child("train"))?);
+            return gp.train(stream.child("declared")).map(Some);
+        };
+        self.report_noise(&found, &before, data, episode);
+        let mut inflation = Blocks::zeros(outputs, data.len());
+        (0..data.len()).for_each(|i| inflation.at_mut(i).copy_from_slice(&factor));
+        for &(i, j, tail) in &found.tails {
+            inflation.at_mut(i)[j] *= tail;
         }
-        if total.iter().any(|f| *f > 1.0) {
-            self.diagnosis.noise_factor.resize(outputs, 1.0);
-            for (output, factor) in total.into_iter().enumerate().filter(|(_, f)| *f > 1.0) {
-                self.diagnosis.noise_factor[output] *= factor;
-                let cause = Cause::Noise { output, factor: self.diagnosis.noise_factor[output] };
-                let (start, rows, treatment) = (0, data.len(), Treatment::NoiseRaised);
-                self.diagnosis.findings.push(Finding { episode, start, cause, rows, nats, treatment });
+        self.inflation = Some(inflation);
+        if factor.iter().any(|f| *f > 1.0) {
+            self.diagnosis.noise_factor = factor;
+        }
+        (*data, *gp) = (found.model.data().clone(), found.model);
+        Ok(Some(found.report))
+    }
+
+    /// Adds what was found about the noise to the diagnosis.
+    fn report_noise(&mut self, found: &NoiseEstimate, before: &[f64], data: &Measurements, episode: usize) {
+        let origins = self.origin_of_each(data.len());
+        let rows = data.len();
+        let finding =
+            |cause, rows, nats, treatment| Finding { episode, start: 0, cause, rows, nats, treatment };
+        for (output, &factor) in found.factor.iter().enumerate() {
+            let nats = found.nats[output];
+            if factor > 1.0 && (before[output] == 1.0 || (factor / before[output]).ln().abs() > CHANGED_NOISE)
+            {
+                let cause = Cause::Noise { output, factor };
+                self.diagnosis.findings.push(finding(cause, rows, nats, Treatment::NoiseRaised));
+            }
+            let tails = found.tails.iter().filter(|tail| tail.1 == output);
+            let now = tails.clone().filter(|tail| origins[tail.0].0.is_none_or(|e| e == episode)).count();
+            if now > 0 {
+                let cause = Cause::HeavyTails { output };
+                self.diagnosis.findings.push(finding(cause, tails.count(), nats, Treatment::Reduced));
             }
         }
-        Ok(report)
+        for &(i, output, tail) in &found.tails {
+            let (of, start, time) = (origins[i].0.unwrap_or(episode), origins[i].1, data.times()[i]);
+            let weight = 1.0 / (tail * tail);
+            let same = |v: &&mut Verdict| (v.episode, v.start, v.time) == (of, start, time);
+            match self.diagnosis.reduced.iter_mut().find(same) {
+                Some(verdict) if verdict.weight <= weight => {}
+                Some(verdict) => (verdict.output, verdict.deviation, verdict.weight) = (output, tail, weight),
+                None => {
+                    let verdict = Verdict { episode: of, start, time, output, deviation: tail, weight };
+                    self.diagnosis.reduced.push(verdict);
+                }
+            }
+        }
     }
 
     /// Takes back rows that the model predicts now.
@@ -422,6 +496,12 @@ pub(super) struct Refined<'a> {
 
 /// Advantage of aged data over equal ones, in nats, that reports a change of the plant.
 const CHANGED: f64 = 10.0;
+
+/// Change of the logarithm of a factor on the noise that is reported again.
+const CHANGED_NOISE: f64 = 0.7;
+
+/// Number of rows below which the noise is checked after each episode.
+const SMALL: usize = 60;
 
 /// A control with a smaller gain has no effect.
 const NO_EFFECT: f64 = 0.05;

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use ocorl::diagnosis::{Cause, Column, Treatment};
+use ocorl::diagnosis::{Cause, Column, Treatment, estimate_noise};
 use ocorl::explore::excitation;
 use ocorl::learn::{Diagnosis, Learner, Settings};
 use ocorl::linalg::Points;
+use ocorl::measurements::Measurements;
+use ocorl::model::{self, GaussianProcess, StatisticalModel};
 use ocorl::plant::{Plant, Reading, Rollout, RolloutResult, SimulatedPlant};
 use ocorl::random::Stream;
 use ocorl::system::{Benchmark, Bounds, Dims, Dynamics, FirstControl, KnownSystem, Task};
@@ -195,9 +197,55 @@ fn noise_far_above_the_declared_one_is_estimated() {
     let none = |_: usize, _: &mut Vec<Reading>| ();
     let mut lab = Lab::new(true, &none);
     lab.noise = 10.0;
-    lab.episodes(4);
+    lab.episodes(2);
     let factors = &lab.diagnosis().noise_factor;
     assert!(factors.len() == 2 && factors.iter().any(|f| (5.0..20.0).contains(f)), "{factors:?}");
+    lab.episodes(3);
+    let factors = &lab.diagnosis().noise_factor;
+    assert!(factors.iter().all(|f| (6.0..15.0).contains(f)), "{factors:?}");
+}
+
+/// Data of ẋ = 2 sin x + u with a factor on the declared noise of 0.01.
+fn noisy(factor: f64) -> Measurements {
+    let mut data = Measurements::new(Dims { state: 1, control: 1 });
+    let mut rng = Stream::root(5).rng();
+    for i in 0..40 {
+        let (x, u) = (6.0 * rng.unit() - 3.0, 2.0 * rng.unit() - 1.0);
+        let y = 2.0 * x.sin() + u + 0.01 * factor * rng.normal();
+        data.push(f64::from(u32::try_from(i).unwrap()), &[x], &[u], &[y], &[0.01]).unwrap();
+    }
+    data
+}
+
+#[test]
+fn the_noise_of_a_known_function_is_estimated() {
+    let estimate = |data: &Measurements| {
+        let mut model = GaussianProcess::new(data.dims(), &[], model::Settings::default()).unwrap();
+        model.update(data).unwrap();
+        model.train(Stream::root(1)).unwrap();
+        estimate_noise(&model, data, Stream::root(2)).unwrap()
+    };
+    assert!(estimate(&noisy(1.0)).is_none(), "the declared noise is right");
+    let raised = estimate(&noisy(8.0)).unwrap();
+    // The standard deviation of 40 samples is known to 11 %; the function takes a few of them.
+    assert!((5.5..10.5).contains(&raised.factor[0]) && raised.tails.is_empty(), "{:?}", raised.factor);
+}
+
+#[test]
+fn heavy_tails_of_the_noise_hardly_disturb_learning() {
+    let disturb = |n: usize, readings: &mut Vec<Reading>| {
+        let mut rng = Stream::root(8).index(n).rng();
+        for value in readings.iter_mut().flat_map(|r| r.derivative.iter_mut().flatten()) {
+            let (hit, a, b) = (rng.unit() < 0.2, rng.normal(), rng.normal());
+            *value += if hit { 0.03 * a / b } else { 0.0 };
+        }
+    };
+    let mut lab = Lab::new(true, &disturb);
+    let costs = lab.episodes(5);
+    assert!(costs[3..].iter().all(|cost| *cost < 20.6), "{costs:?}");
+    let diagnosis = lab.diagnosis();
+    assert!(diagnosis.reduced.iter().all(|v| 0.0 < v.weight && v.weight < 0.1), "{diagnosis:?}");
+    assert!(!diagnosis.reduced.is_empty() || !diagnosis.set_aside.is_empty(), "{diagnosis:?}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn the_simulated_rig_has_faulty_sensors_and_actuators() {
         assert_eq!(stuck.rows[i].x_dot.as_ref().unwrap()[1], clean.rows[0].x_dot.as_ref().unwrap()[1]);
         assert_eq!(coarse.rows[i].x[0] % 0.5, 0.0);
     }
-    let weak = ActuatorFault { control: "force".into(), gain: 0.5, dead_band: 0.0 };
+    let weak = ActuatorFault { gain: 0.5, ..ActuatorFault::none("force") };
     let weak = run(Faults { actuators: vec![weak], ..Faults::default() }).unwrap();
     assert!(weak.rows[4].x != clean.rows[4].x, "a weaker actuator moves the system less");
     let error = run(column("speed", ColumnFaultKind::Scale(2.0))).unwrap_err();
