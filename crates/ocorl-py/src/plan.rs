@@ -18,7 +18,7 @@ use ocorl::random::Stream;
 use ocorl::system::{Bounds, Cost, Dynamics, Task, Text};
 use ocorl::track::Reference;
 use ocorl_study::control::{self, Deadline, Effort, ITERATIONS, Status};
-use ocorl_study::plan_file::{FORMAT, LegTable, Limits, Named, PlanFile, StateLimits, VERSION};
+use ocorl_study::plan_file::{FORMAT, Limits, Named, PlanFile, RolloutTable, StateLimits, VERSION};
 use ocorl_study::system::System as Described;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -41,13 +41,13 @@ impl Plan {
         Plan { file, outcome: None }
     }
 
-    fn leg(&self, number: usize) -> Answer<&LegTable> {
-        Ok(control::leg(&self.file, number)?)
+    fn rollout(&self, number: usize) -> Answer<&RolloutTable> {
+        Ok(control::rollout(&self.file, number)?)
     }
 
-    fn first(&self) -> &LegTable {
-        // A validated plan always has at least one leg.
-        &self.file.legs[0]
+    fn first(&self) -> &RolloutTable {
+        // A validated plan always has at least one rollout.
+        &self.file.rollouts[0]
     }
 }
 
@@ -89,8 +89,8 @@ impl Plan {
 
     /// Number of rollouts, one for each initial state.
     #[getter]
-    fn legs(&self, py: Python<'_>) -> PyResult<usize> {
-        guard(py, "Plan.legs", || Ok(self.file.legs.len()))
+    fn rollouts(&self, py: Python<'_>) -> PyResult<usize> {
+        guard(py, "Plan.rollouts", || Ok(self.file.rollouts.len()))
     }
 
     #[getter]
@@ -182,12 +182,12 @@ impl Plan {
 
     /// Table of one rollout as arrays.
     #[pyo3(signature = (number=0))]
-    fn leg_table<'py>(
+    fn rollout_table<'py>(
         &self,
         py: Python<'py>,
         #[pyo3(from_py_with = whole)] number: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        guard(py, "Plan.leg_table", || document(py, self.leg(number)?))
+        guard(py, "Plan.rollout_table", || document(py, self.rollout(number)?))
     }
 
     /// The pure function u = policy(t, x) of the plan's gains.
@@ -206,11 +206,11 @@ impl Plan {
 
     /// A control law u = controller(t, x): finite, within limits, and safe after `valid_for`. With `mpc` it solves an optimal control
     /// problem at every call, without a time limit or within `budget` seconds.
-    #[pyo3(signature = (leg=0, *, mpc=false, budget=None))]
+    #[pyo3(signature = (rollout=0, *, mpc=false, budget=None))]
     fn controller(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = whole)] leg: usize,
+        #[pyo3(from_py_with = whole)] rollout: usize,
         mpc: bool,
         budget: Option<f64>,
     ) -> PyResult<Controller> {
@@ -222,18 +222,18 @@ impl Plan {
                 .hint("leave mpc out: plan.controller()")
                 .into());
             }
-            Controller::made(py, "Plan.controller", self.file.clone(), Law { leg, mpc, budget })
+            Controller::made(py, "Plan.controller", self.file.clone(), Law { rollout, mpc, budget })
         })
     }
 
     /// Evaluates u_k + K_k (x − x̄(t)) within limits at the rows of t and x, the safe control outside of [0, `valid_for`]: a pure function.
-    #[pyo3(signature = (t, x, leg=0))]
+    #[pyo3(signature = (t, x, rollout=0))]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
         t: &Bound<'py, PyAny>,
         x: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = whole)] leg: usize,
+        #[pyo3(from_py_with = whole)] rollout: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         guard(py, "Plan.evaluate", || {
             let (nx, nu) = (self.file.states.len(), self.file.controls.len());
@@ -247,7 +247,7 @@ impl Plan {
                 ))
                 .into());
             }
-            let (reference, bounds) = (control::reference(&self.file, leg)?, self.file.limits.bounds());
+            let (reference, bounds) = (control::reference(&self.file, rollout)?, self.file.limits.bounds());
             let end = self.file.valid_for.min(reference.end());
             let mut controls = vec![0.0; times.len() * nu];
             let each = times.iter().zip(states.chunks_exact(nx)).zip(controls.chunks_exact_mut(nu));
@@ -306,13 +306,13 @@ pub(crate) struct Controller {
     process: u32,
 }
 
-/// Pickle state of a controller: text of its plan, leg, mpc, budget.
+/// Pickle state of a controller: text of its plan, rollout, mpc, budget.
 type PlanSource = (String, usize, bool, Option<f64>);
 
-/// The leg of a plan and how it is followed.
+/// The rollout of a plan and how it is followed.
 #[derive(Clone, Copy)]
 struct Law {
-    leg: usize,
+    rollout: usize,
     mpc: bool,
     /// Time budget of a solve in seconds.
     budget: Option<f64>,
@@ -337,12 +337,12 @@ impl Controller {
     }
 
     fn new(file: Arc<PlanFile>, law: Law, budget: Duration) -> Answer<Self> {
-        let (leg, mpc, file) = (law.leg, law.mpc, &file);
+        let (rollout, mpc, file) = (law.rollout, law.mpc, &file);
         let settings = control::Settings { budget, ..control::Settings::of(file) };
-        let mut inner = control::Controller::new(file, leg)?.with_settings(settings);
+        let mut inner = control::Controller::new(file, rollout)?.with_settings(settings);
         let make = if mpc { control::solvers(file, ITERATIONS)? } else { None };
         if let Some(make) = make {
-            let reference = control::reference(file, leg)?;
+            let reference = control::reference(file, rollout)?;
             inner = inner.with_solver(Box::new(Deadline::new(reference, Effort::default(), make)));
             inner.warm_up(PATIENCE);
         }
@@ -350,8 +350,8 @@ impl Controller {
         Ok(Controller { file: file.clone(), law, state, process: std::process::id() })
     }
 
-    fn table(&self) -> &LegTable {
-        &self.file.legs[self.law.leg]
+    fn table(&self) -> &RolloutTable {
+        &self.file.rollouts[self.law.rollout]
     }
 }
 
@@ -407,18 +407,24 @@ impl Controller {
 
     /// Restores a pickled controller: the same plan, at its beginning.
     #[staticmethod]
-    fn restored(py: Python<'_>, text: &str, leg: usize, mpc: bool, budget: Option<f64>) -> PyResult<Self> {
+    fn restored(
+        py: Python<'_>,
+        text: &str,
+        rollout: usize,
+        mpc: bool,
+        budget: Option<f64>,
+    ) -> PyResult<Self> {
         guard(py, "Controller.restored", || {
             let file = Arc::new(PlanFile::parse(text, "plan.json")?);
-            Controller::made(py, "Controller.restored", file, Law { leg, mpc, budget })
+            Controller::made(py, "Controller.restored", file, Law { rollout, mpc, budget })
         })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, PlanSource>> {
         let (py, controller) = (slf.py(), slf.get());
         guard(py, "Controller.__reduce__", || {
-            let Law { leg, mpc, budget } = controller.law;
-            Ok((slf.get_type().getattr("restored")?, (controller.file.text()?, leg, mpc, budget)))
+            let Law { rollout, mpc, budget } = controller.law;
+            Ok((slf.get_type().getattr("restored")?, (controller.file.text()?, rollout, mpc, budget)))
         })
     }
 
@@ -443,8 +449,8 @@ impl Controller {
     }
 
     #[getter]
-    fn leg(&self, py: Python<'_>) -> PyResult<usize> {
-        guard(py, "Controller.leg", || Ok(self.law.leg))
+    fn rollout(&self, py: Python<'_>) -> PyResult<usize> {
+        guard(py, "Controller.rollout", || Ok(self.law.rollout))
     }
 
     #[getter]
@@ -475,7 +481,7 @@ impl Controller {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, "Controller.__repr__", || {
             let PlanFile { system, episode, .. } = &*self.file;
-            Ok(format!("Controller({system}, episode {episode}, leg {})", self.law.leg))
+            Ok(format!("Controller({system}, episode {episode}, rollout {})", self.law.rollout))
         })
     }
 }
@@ -556,21 +562,22 @@ pub(crate) fn plan_file(
     let Task { states, controls, angles, .. } = task;
     let nx = states.len();
     let rows = |blocks: &ocorl::linalg::Blocks| blocks.iter().map(<[f64]>::to_vec).collect();
-    let leg = |(start, (initial_state, plan, measure_at)): (usize, &(&[f64], &Found, &[f64]))| LegTable {
-        start,
-        initial_state: initial_state.to_vec(),
-        times: plan.times.clone(),
-        states: rows(&plan.states),
-        slopes: plan.slopes.iter().map(|s| [s[..nx].to_vec(), s[nx..].to_vec()]).collect(),
-        controls: rows(&plan.controls),
-        gains: plan.gains.iter().map(|k| k.chunks_exact(nx).map(<[f64]>::to_vec).collect()).collect(),
-        tube: None,
-        brake: None,
-        measure_at: measure_at.to_vec(),
-        rule: None,
-        planned_cost: plan.cost.is_finite().then_some(plan.cost),
-        mean_cost: None,
-    };
+    let rollout =
+        |(start, (initial_state, plan, measure_at)): (usize, &(&[f64], &Found, &[f64]))| RolloutTable {
+            start,
+            initial_state: initial_state.to_vec(),
+            times: plan.times.clone(),
+            states: rows(&plan.states),
+            slopes: plan.slopes.iter().map(|s| [s[..nx].to_vec(), s[nx..].to_vec()]).collect(),
+            controls: rows(&plan.controls),
+            gains: plan.gains.iter().map(|k| k.chunks_exact(nx).map(<[f64]>::to_vec).collect()).collect(),
+            tube: None,
+            brake: None,
+            measure_at: measure_at.to_vec(),
+            rule: None,
+            planned_cost: plan.cost.is_finite().then_some(plan.cost),
+            mean_cost: None,
+        };
     PlanFile {
         format: FORMAT.into(),
         version: VERSION,
@@ -587,7 +594,7 @@ pub(crate) fn plan_file(
         state_limits: StateLimits::new(&task.state_bounds),
         safe_control: task.safe_control.clone(),
         backup: task.backup.clone(),
-        legs: solutions.iter().enumerate().map(leg).collect(),
+        rollouts: solutions.iter().enumerate().map(rollout).collect(),
         learner: None,
     }
 }

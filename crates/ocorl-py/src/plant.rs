@@ -26,7 +26,7 @@ pub(crate) enum Message {
     Run(Request),
 }
 
-/// A rollout to be executed: its plan and leg, and the channel for its result.
+/// A rollout to be executed: its plan and index, and the channel for its result.
 pub(crate) struct Request {
     plan: Arc<PlanFile>,
     start: usize,

@@ -167,7 +167,7 @@ impl Study {
     }
 
     /// Plans the next episode, executes it and records its measurements; returns a receipt, or `None` when the study is finished. Each
-    /// rollout is executed by `execute(plan, leg)`, which returns (t, x, u, x_dot, cost, outcome); `hear(kind, contents)` receives events,
+    /// rollout is executed by `execute(plan, rollout)`, which returns (t, x, u, x_dot, cost, outcome); `hear(kind, contents)` receives events,
     /// with costs in the units of the paper's table, and warnings.
     fn run_episode<'py>(
         &self,
@@ -589,7 +589,7 @@ fn described(episode: &EpisodeHistory) -> Json {
         "planned_cost": plan.planned_cost(),
         "measured": episode.rows.len(),
         "asked": plan.asked(),
-        "measure_at": plan.legs.iter().map(|leg| &leg.measure_at).collect::<Vec<_>>(),
+        "measure_at": plan.rollouts.iter().map(|rollout| &rollout.measure_at).collect::<Vec<_>>(),
         "reason": episode.reason,
     })
 }

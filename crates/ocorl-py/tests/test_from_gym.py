@@ -311,7 +311,7 @@ def test_a_plan_of_several_runs_is_refused(tmp_path: Any) -> None:
     settings = {"initial_states": [[0.5, 0.0], [-0.5, 0.0]], "episodes": 2, "measurements": 4}
     with ocorl.Study.create(tmp_path / "lab", plant.system, set=settings) as study:
         plan = study.ask()
-        assert plan is not None and plan.legs == 2
+        assert plan is not None and plan.rollouts == 2
         with pytest.raises(ocorl.UserError, match=r"2 runs.*\n.*ocorl.run\(plant.system, plant=plant\)"):
             plant.execute(plan)
     assert plant.episodes == 0
@@ -347,7 +347,7 @@ def test_limits_of_the_environment_hold() -> None:
 def test_only_measurements_are_drawn_where_nothing_else_is_known() -> None:
     plant = oscillator(cost=ocorl.quadratic(Q=[10.0, 1.0], R=[1.0]))
     result = ocorl.run(plant.system, plant=plant, episodes=2, measurements=8, quiet=True)
-    assert result.episodes[-1].legs[0].measured_only
+    assert result.episodes[-1].rollouts[0].measured_only
     assert "executed" not in result.plot("phase").csv and "executed" not in result.plot("states").csv
 
 

@@ -67,7 +67,7 @@ CALLS: dict[str, Callable[[SimpleNamespace], Any]] = {
     "System.settings": lambda s: s.System.settings(),
     "System.__repr__": lambda s: repr(s.System),
     "Plan.parse": lambda s: ocorl.Plan.parse(s.Plan.text),
-    "Plan.leg_table": lambda s: s.Plan.leg_table(),
+    "Plan.rollout_table": lambda s: s.Plan.rollout_table(),
     "Plan.evaluate": lambda s: s.Plan.evaluate([0.0], [[0.0, 0.0]]),
     "Plan.plot": lambda s: s.Plan.plot(),
     "Plan.controller": lambda s: s.Plan.controller(),

@@ -22,7 +22,7 @@ def plan(told: Path) -> ocorl.Plan:
 def test_a_plan_is_arrays(plan: ocorl.Plan) -> None:
     n = len(plan.t) - 1
     assert plan.x.shape == (n + 1, 2) and plan.u.shape == (n, 1) and plan.gains.shape == (n, 1, 2)
-    assert (plan.episode, plan.legs, plan.valid_for, plan.rule) == (2, 1, 10.0, None)
+    assert (plan.episode, plan.rollouts, plan.valid_for, plan.rule) == (2, 1, 10.0, None)
     assert len(plan.measure_at) == 10 and plan.planned_cost > 0 and "episode 2" in repr(plan)
     assert ocorl.Plan.parse(plan.text).text == plan.text
     html = plan._repr_html_()
@@ -62,7 +62,7 @@ def test_a_controller_says_what_it_needs(plan: ocorl.Plan) -> None:
     for x, message in [(None, "not None"), ([1.0], r"expected \(2,\)"), ("up", "dtype")]:
         with pytest.raises(ocorl.UserError, match=message):
             controller(0.0, x)  # type: ignore[arg-type]
-    with pytest.raises(ocorl.UserError, match="no leg 4"):
+    with pytest.raises(ocorl.UserError, match="no rollout 4"):
         plan.controller(4)
     with pytest.raises(ocorl.UserError, match="'budget' is -1"):
         plan.controller(mpc=True, budget=-1)

@@ -129,7 +129,7 @@ def test_several_initial_states_are_several_runs() -> None:
     rig = Rig()
     starts = [[3.0, 0.0], [1.0, 0.0]]
     result = ocorl.run("pendulum", plant=rig, episodes=2, quiet=True, set={**QUICK, "initial_states": starts})
-    assert rig.runs == 4 and len(result.episodes[0].legs) == 2
+    assert rig.runs == 4 and len(result.episodes[0].rollouts) == 2
 
 
 def test_what_is_no_plant_is_refused() -> None:

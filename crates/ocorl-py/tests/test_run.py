@@ -66,7 +66,7 @@ def test_a_result_has_everything() -> None:
     assert last.t.shape == (1001,) and last.x.shape == (1001, 2) and last.u.shape == (1001, 1)
     assert last.measured_x_dot is not None and last.measured_x_dot.shape == (4, 2)
     np.testing.assert_array_equal(last.measured_t, last.measurement_times)
-    assert last.legs[0].plan is not None and result.episodes[0].legs[0].plan is None
+    assert last.rollouts[0].plan is not None and result.episodes[0].rollouts[0].plan is None
     assert 0 < last.uncertainty and repr(last).startswith("Episode(2,")
 
 

@@ -311,18 +311,18 @@ fn foretold(
 fn predicted(
     model: &dyn StatisticalModel,
     task: &Task,
-    intention: &PlannedRollout,
+    planned: &PlannedRollout,
     stream: Stream,
 ) -> Option<Prediction> {
     let times = uniform_grid(task.horizon, LOOKS - 1);
     let mut draws = Vec::new();
     for draw in 0..DRAWS {
         let mut f = model.sample(&mut stream.index(draw).rng());
-        let reference = Reference::with_slopes(intention.plan.clone(), &task.angles);
+        let reference = Reference::with_slopes(planned.plan.clone(), &task.angles);
         let fallback = FallbackSettings::of(task);
         let mut policy = rate_limited(Box::new(Feedback::new(reference, &fallback)), &fallback, None);
         let experiment = Experiment {
-            initial_state: intention.plan.states.at(0),
+            initial_state: planned.plan.states.at(0),
             cost: None,
             state_bounds: None,
             sample_times: &times,
@@ -411,7 +411,8 @@ pub(crate) fn of_study(
 ) -> EpisodeModel {
     let (episodes, system) = (&study.history().episodes, study.system());
     let Some(episode) = episodes.get(trace.episode) else { return EpisodeModel::default() };
-    let plans: Vec<_> = episode.plan.legs.iter().map(crate::plan_file::LegTable::intention).collect();
+    let plans: Vec<_> =
+        episode.plan.rollouts.iter().map(crate::plan_file::RolloutTable::planned_rollout).collect();
     let results = executed_of(episode);
     let readings: Vec<&[Reading]> = results.iter().map(|result| result.readings.as_slice()).collect();
     let past = episodes[..trace.episode].iter().flat_map(executed_of);

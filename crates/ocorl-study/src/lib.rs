@@ -10,8 +10,6 @@
 //! | [`sweep`] | a sweep on disk, which can be resumed after any interruption |
 //! | [`results`] | the results of a sweep as tidy files |
 //! | [`progress`] | learning progress: the costs of all episodes, not only the last |
-//! | [`claims`] | the paper's claims, each with a verdict from the results |
-//! | [`report`] | a text report of all studies |
 //! | [`table1`] | Table 1 of the paper with the results of this program |
 //! | [`run_snapshot`] | one run in detail, with the model before each episode |
 //! | [`system`] | the system to be learned: shipped with the program, or described by a user's file |
@@ -34,11 +32,11 @@
 //! | [`store`] | persistent storage: an append-only event log in SQLite, chained by checksums |
 //! | [`known`] | reference costs with known dynamics |
 //! | [`estimate`], [`statistics`], [`tidy`], [`files`], [`user_error`] | estimates, statistics, tables, files, user errors |
+//! | [`testing`] | synthetic results, for tests |
 //!
 //! Nothing here draws or prints; that is left to the view crate and the front ends.
 
 pub mod cell;
-pub mod claims;
 pub mod clock;
 pub mod config;
 pub mod control;
@@ -57,8 +55,6 @@ pub mod planned_episodes;
 pub mod predict;
 pub mod price;
 pub mod progress;
-mod prose;
-pub mod report;
 pub mod results;
 pub mod rig;
 pub mod run;
@@ -72,8 +68,7 @@ pub mod study_loop;
 pub mod sweep;
 pub mod system;
 pub mod table1;
-#[cfg(test)]
-mod testing;
+pub mod testing;
 pub mod threads;
 pub mod tidy;
 pub mod trace;

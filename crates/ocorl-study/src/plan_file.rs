@@ -57,8 +57,9 @@ pub struct PlanFile {
     /// Controller that replaces the plan where it must not be followed; `None` for the safe control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<Backup>,
-    /// One rollout for each initial state.
-    pub legs: Vec<LegTable>,
+    /// One rollout for each initial state; `legs` in the file.
+    #[serde(rename = "legs")]
+    pub rollouts: Vec<RolloutTable>,
     /// The learner that made the plan, from which the controller and the simulated rig restore its policies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learner: Option<Learning>,
@@ -163,7 +164,7 @@ pub struct BrakeTable {
 /// One rollout: a reference trajectory with gains, and measurement times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LegTable {
+pub struct RolloutTable {
     /// Index of the initial state.
     pub start: usize,
     /// Initial state x(0).
@@ -243,8 +244,8 @@ impl PlanFile {
             return Err(format!("its version is {}, this program reads {VERSION}", self.version));
         }
         let (nx, nu) = (self.states.len(), self.controls.len());
-        if nx == 0 || nu == 0 || self.legs.is_empty() {
-            return Err("it has no states, no controls or no legs".into());
+        if nx == 0 || nu == 0 || self.rollouts.is_empty() {
+            return Err("it has no states, no controls or no rollouts".into());
         }
         for (what, value) in
             [("horizon", self.horizon), ("valid_for", self.valid_for), ("period", self.period)]
@@ -281,10 +282,9 @@ impl PlanFile {
         if let Some(name) = self.angles.iter().find(|a| self.states.iter().all(|s| s.name != **a)) {
             return Err(format!("the angle '{name}' is not a state"));
         }
-        self.legs
-            .iter()
-            .enumerate()
-            .try_for_each(|(i, leg)| leg.check(nx, nu).map_err(|cause| format!("leg {i}: {cause}")))
+        self.rollouts.iter().enumerate().try_for_each(|(i, rollout)| {
+            rollout.check(nx, nu).map_err(|cause| format!("rollout {i}: {cause}"))
+        })
     }
 
     /// Limits of the states, with infinity where a state has none.
@@ -292,23 +292,26 @@ impl PlanFile {
         self.state_limits.as_ref().map_or_else(|| Bounds::none(self.states.len()), StateLimits::bounds)
     }
 
-    /// Number of requested measurements, summed over the legs; for times decided during the run, the maximum.
+    /// Number of requested measurements, summed over the rollouts; for times decided during the run, the maximum.
     pub fn asked(&self) -> usize {
-        self.legs.iter().map(|leg| leg.measure_at.len() + leg.rule.as_ref().map_or(0, |rule| rule.most)).sum()
+        self.rollouts
+            .iter()
+            .map(|rollout| rollout.measure_at.len() + rollout.rule.as_ref().map_or(0, |rule| rule.most))
+            .sum()
     }
 
-    /// Planned cost, mean over the legs; `None` if a leg is exploratory.
+    /// Planned cost, mean over the rollouts; `None` if a rollout is exploratory.
     pub fn planned_cost(&self) -> Option<f64> {
-        self.mean_over_legs(|leg| leg.planned_cost)
+        self.mean_over_rollouts(|rollout| rollout.planned_cost)
     }
 
-    /// Cost of the best plans on the mean model, mean over the legs.
+    /// Cost of the best plans on the mean model, mean over the rollouts.
     pub fn mean_cost(&self) -> Option<f64> {
-        self.mean_over_legs(|leg| leg.mean_cost)
+        self.mean_over_rollouts(|rollout| rollout.mean_cost)
     }
 
-    fn mean_over_legs(&self, of: impl Fn(&LegTable) -> Option<f64>) -> Option<f64> {
-        let each: Option<Vec<f64>> = self.legs.iter().map(of).collect();
+    fn mean_over_rollouts(&self, of: impl Fn(&RolloutTable) -> Option<f64>) -> Option<f64> {
+        let each: Option<Vec<f64>> = self.rollouts.iter().map(of).collect();
         each.map(|each| each.iter().sum::<f64>() / each.len() as f64)
     }
 
@@ -319,9 +322,9 @@ impl PlanFile {
     }
 }
 
-impl LegTable {
+impl RolloutTable {
     /// The planned rollout as the learner represents it; `None` in the exploratory episode.
-    pub fn intention(&self) -> Option<PlannedRollout> {
+    pub fn planned_rollout(&self) -> Option<PlannedRollout> {
         let planned_cost = self.planned_cost?;
         Some(PlannedRollout {
             plan: Plan::given(self.trajectory(), planned_cost),

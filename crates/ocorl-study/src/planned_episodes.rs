@@ -2,7 +2,7 @@
 //! nothing.
 
 use crate::control;
-use crate::plan_file::{LegTable, PlanFile};
+use crate::plan_file::{PlanFile, RolloutTable};
 use crate::study::learner_of;
 use crate::system::System;
 use crate::user_error::UserError;
@@ -59,7 +59,7 @@ impl Journal for PlannedEpisodes {
 /// The episode of `plan` executed by its gain tables alone, without the learner.
 pub fn by_gains(system: &System, plan: &PlanFile) -> Result<Proposal, UserError> {
     let fallback = FallbackSettings::of(&system.task);
-    let rollout = |number: usize, table: &LegTable| {
+    let rollout = |number: usize, table: &RolloutTable| {
         Ok(Rollout {
             episode: plan.episode,
             start: table.start,
@@ -73,10 +73,10 @@ pub fn by_gains(system: &System, plan: &PlanFile) -> Result<Proposal, UserError>
             quantity: MeasurementKind::Derivatives,
         })
     };
-    let rollouts = plan.legs.iter().enumerate().map(|(number, table)| rollout(number, table));
+    let rollouts = plan.rollouts.iter().enumerate().map(|(number, table)| rollout(number, table));
     Ok(Proposal {
         episode: plan.episode,
         rollouts: rollouts.collect::<Result<_, UserError>>()?,
-        plans: plan.legs.iter().map(LegTable::intention).collect(),
+        plans: plan.rollouts.iter().map(RolloutTable::planned_rollout).collect(),
     })
 }

@@ -95,7 +95,7 @@ impl Faults {
     }
 }
 
-/// Executes every leg of `plan`; `seed` is the root of all random streams.
+/// Executes every rollout of `plan`; `seed` is the root of all random streams.
 pub fn run(system: &System, plan: &PlanFile, faults: &Faults, seed: u64) -> Result<Measured, UserError> {
     let Some(truth) = &system.truth else {
         return Err(UserError::new(format!("the equations of '{}' are not known", system.name))

@@ -92,7 +92,7 @@ impl RunSnapshot {
     /// All measurements taken before episode `before`.
     pub fn readings(&self, before: usize) -> impl Iterator<Item = &Reading> {
         let early = self.snapshots.iter().filter(move |s| s.episode.record.episode < before);
-        early.flat_map(|s| s.episode.executed.iter().flat_map(|leg| &leg.readings))
+        early.flat_map(|s| s.episode.executed.iter().flat_map(|rollout| &rollout.readings))
     }
 }
 

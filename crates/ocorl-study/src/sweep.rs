@@ -71,6 +71,16 @@ pub enum SweepError {
     },
 }
 
+/// The results of a study with their origin.
+pub struct Studied {
+    /// Results of the cells.
+    pub results: Results,
+    /// Origin of the results (command, date, machine); `None` if it was not recorded.
+    pub about: Option<About>,
+    /// Run times of the cells, by cell id.
+    pub timings: BTreeMap<String, Timing>,
+}
+
 /// Origin of the results of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

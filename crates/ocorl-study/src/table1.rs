@@ -3,8 +3,8 @@
 
 use crate::known::Known;
 use crate::progress::Progress;
-use crate::prose::{percent, three_digits};
 use crate::results::{Group, Results};
+use crate::run::numbers::{percent, three_digits};
 use crate::statistics::{mean, sample_std};
 use crate::tidy::Tidy;
 use ocorl::learn::Strategy;
@@ -319,39 +319,12 @@ impl Table1 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::{Cell, CellResult, EpisodeRow};
+    use crate::cell::CellResult;
+    use crate::testing::run;
 
     /// A run of one episode with this cost and outcome.
     fn result(system: &str, strategy: &str, seed: u64, cost: f64, outcome: &str) -> CellResult {
-        let set = [("strategy".to_owned(), toml::Value::String(strategy.into()))].into();
-        let cell = Cell { system: system.into(), file: None, settings: "default".into(), set, seed };
-        let row = EpisodeRow {
-            episode: 0,
-            cost,
-            regret: cost - 20.16,
-            planned_cost: None,
-            mean_cost: None,
-            measured: 10,
-            synchronized: 0,
-            beta: None,
-            information_gain: 1.0,
-            uncertainty: None,
-            coverage: None,
-            coverage_95: None,
-            complexity: None,
-            required: None,
-            outcome: outcome.into(),
-            bounds: crate::cell::Bounds::default(),
-        };
-        let known = Known {
-            continuous: 20.16,
-            tracked: 20.16,
-            held_as_printed: Some(20.6),
-            held: 20.55,
-            holds: 9,
-            search: None,
-        };
-        CellResult { failure: None, known: Some(known), episodes: vec![row], ..CellResult::failed(&cell, "") }
+        run(system, &[("strategy", strategy)], seed, &[(cost, outcome)])
     }
 
     fn table() -> Table1 {
@@ -399,8 +372,7 @@ mod tests {
         let episodes =
             [(900.0, "completed"), (50.0, "a limit was hit"), (20.5, "completed"), (20.25, "completed")];
         let set = [("strategy", "max-determinant")];
-        let table =
-            Table1::new(&Results { cells: vec![crate::testing::run("pendulum", &set, 0, &episodes)] });
+        let table = Table1::new(&Results { cells: vec![run("pendulum", &set, 0, &episodes)] });
         // Optimum 20: regret 30 + 0.5 + 0.25; the median of the last five is 20.5.
         let line = "| Pendulum | max determinant | 1 of 3 | 50.0 | 2.50 | 30.8 | 1.54 | +1.25 % | +2.50 % |";
         let markdown = table.progress_markdown();

@@ -1,15 +1,15 @@
-//! Synthetic results for unit tests.
+//! Synthetic results, for tests of code that evaluates sweeps.
 
 use crate::cell::{Cell, CellResult, EpisodeRow};
 use crate::known::Known;
 
 /// The optimum of all synthetic runs.
-pub(crate) const OPTIMUM: f64 = 20.0;
+pub const OPTIMUM: f64 = 20.0;
 /// Number of measurements per episode.
 const MEASURED: usize = 2;
 
 /// A synthetic run with the given settings, episode costs and outcomes. Its optimal zero-order hold costs 20.5, as printed 20.6.
-pub(crate) fn run(system: &str, set: &[(&str, &str)], seed: u64, episodes: &[(f64, &str)]) -> CellResult {
+pub fn run(system: &str, set: &[(&str, &str)], seed: u64, episodes: &[(f64, &str)]) -> CellResult {
     let set = set.iter().map(|(path, word)| ((*path).to_owned(), crate::config::value(word))).collect();
     let cell = Cell { system: system.into(), file: None, settings: "default".into(), set, seed };
     let row = |(episode, &(cost, outcome)): (usize, &(f64, &str))| EpisodeRow {

@@ -119,8 +119,8 @@ impl Tidy {
     }
 }
 
-/// A CSV cell, quoted if necessary.
-fn quoted(cell: &str) -> String {
+/// A CSV cell as RFC 4180 requires it: quoted only where necessary, with quotes doubled.
+pub fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {

@@ -187,7 +187,7 @@ pub fn saturated(executed: &[RolloutResult], bounds: &Bounds) -> Option<f64> {
             near(bounds.lower[j]) || near(bounds.upper[j])
         })
     };
-    let all = || executed.iter().flat_map(|leg| leg.trajectory.controls.iter());
+    let all = || executed.iter().flat_map(|rollout| rollout.trajectory.controls.iter());
     let count = all().count();
     (limited && count > 0).then(|| all().filter(|u| at(u)).count() as f64 / count as f64)
 }

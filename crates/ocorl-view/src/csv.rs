@@ -2,6 +2,7 @@
 
 use crate::figure::Figure;
 use crate::mark::{Mark, Shape};
+use ocorl_study::tidy::quoted;
 
 /// One data point of a mark and the name of its part. Horizontal and vertical rules have one coordinate only.
 #[derive(Debug, Clone, Copy)]
@@ -118,14 +119,5 @@ impl Figure {
             }
         }
         table
-    }
-}
-
-/// Quotes a field as RFC 4180 requires: only where necessary, with quotes doubled.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
     }
 }

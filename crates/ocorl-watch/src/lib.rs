@@ -191,7 +191,6 @@ impl Shared {
 pub struct Server {
     runtime: Option<Runtime>,
     shared: Arc<Shared>,
-    room: Arc<Semaphore>,
     addresses: Vec<SocketAddr>,
 }
 
@@ -232,7 +231,7 @@ impl Server {
             runtime.spawn(connection::accept(listener, shared.clone(), room.clone()));
         }
         drop(inside);
-        Ok(Server { runtime: Some(runtime), shared, room, addresses })
+        Ok(Server { runtime: Some(runtime), shared, addresses })
     }
 
     /// The addresses on which the server listens.
@@ -262,11 +261,6 @@ impl Server {
     /// The write token.
     pub fn token(&self) -> &Token {
         &self.shared.token
-    }
-
-    /// Number of open connections.
-    pub fn connections(&self) -> usize {
-        MOST_CONNECTIONS - self.room.available_permits()
     }
 
     /// Number of clients that receive events.

@@ -47,8 +47,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
     /// Index of the initial state in the plan
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    leg: usize,
+    #[arg(long, alias = "leg", value_name = "N", default_value_t = 0)]
+    rollout: usize,
     /// Time that a step waits for the solver, in milliseconds [default: half the period]
     #[arg(long, value_name = "MS")]
     budget: Option<f64>,
@@ -80,19 +80,22 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     }
     let three = Duration::try_from_secs_f64(3.0 * plan.period).unwrap_or(Duration::MAX);
     let watchdog = milliseconds("--watchdog", arguments.watchdog)?.unwrap_or(three);
-    let mut controller = Controller::new(&plan, arguments.leg)?.with_settings(settings);
+    let mut controller = Controller::new(&plan, arguments.rollout)?.with_settings(settings);
     let make = if arguments.iterations > 0 { control::solvers(&plan, arguments.iterations)? } else { None };
     if let Some(make) = make {
-        let reference = control::reference(&plan, arguments.leg)?;
+        let reference = control::reference(&plan, arguments.rollout)?;
         controller = controller.with_solver(Box::new(Deadline::new(reference, Effort::default(), make)));
         controller.warm_up(PATIENCE);
     }
-    let session = Session::new(&plan, arguments.leg, controller, Monotonic::start(), watchdog)?
-        .deciding(control::online(&plan, arguments.leg)?);
+    let session = Session::new(&plan, arguments.rollout, controller, Monotonic::start(), watchdog)?
+        .deciding(control::online(&plan, arguments.rollout)?);
     let log = arguments.log.as_deref().map(|path| Log::create(path, plan.controls.len())).transpose()?;
     let signals = Signals::catch()?;
-    let shown =
-        arguments.study.as_deref().map(|folder| Shown::begin(folder, &plan, arguments.leg)).transpose()?;
+    let shown = arguments
+        .study
+        .as_deref()
+        .map(|folder| Shown::begin(folder, &plan, arguments.rollout))
+        .transpose()?;
     let mut session_io = SessionIo { session, log, shown, text: String::new() };
     let ended = session_io.serve(&listen(), &signals);
     let summary = session_io.session.summary();

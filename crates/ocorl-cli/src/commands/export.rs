@@ -27,8 +27,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR_OR_FILE")]
     out: PathBuf,
     /// Index of the initial state in the plan [default: c: 0; json: all]
-    #[arg(long, value_name = "N")]
-    leg: Option<usize>,
+    #[arg(long, alias = "leg", value_name = "N")]
+    rollout: Option<usize>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -44,13 +44,13 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     let out = &arguments.out;
     let files: Vec<(PathBuf, String)> = match arguments.format {
         Format::C => {
-            let source = c99(&plan, arguments.leg.unwrap_or(0))?;
+            let source = c99(&plan, arguments.rollout.unwrap_or(0))?;
             let files = [("ocorl_controller.h", source.header), ("ocorl_controller.c", source.code)];
             writable_folder(out)?;
             files.into_iter().map(|(name, text)| (out.join(name), text)).collect()
         }
         Format::Json => {
-            let text = gain_table(&plan, arguments.leg)?.text()?;
+            let text = gain_table(&plan, arguments.rollout)?.text()?;
             let path = if names_a_folder(out) {
                 writable_folder(out)?;
                 out.join("controller.json")

@@ -1,14 +1,17 @@
 //! `ocorl results`: writes the report of all studies from existing results.
 
+mod claims;
+mod prose;
+mod report;
+
 use crate::GlobalArgs;
 use crate::commands::figure;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json, say};
 use ocorl_study::files::write_atomically;
-use ocorl_study::report::{Studied, report};
 use ocorl_study::results::Results;
 use ocorl_study::studies::STUDIES;
-use ocorl_study::sweep::{self, About};
+use ocorl_study::sweep::{self, About, Studied};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -51,7 +54,7 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
         }
     })?;
     let path = arguments.out.join("results.md");
-    let text = report(&studies, "figures");
+    let text = report::report(&studies, "figures");
     write_atomically(&path, text.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
     let path = path.display().to_string();
     Ok(if global.json { json(&serde_json::json!({ "report": path })) } else { path + "\n" }.into())

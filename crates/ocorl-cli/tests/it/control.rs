@@ -74,8 +74,8 @@ fn plans_that_cannot_be_run_are_refused_with_their_reason() {
         (vec!["control", &missing], "error: cannot read '"),
         (vec!["control", &broken], "error: '"),
         (
-            vec!["control", &plan, "--leg", "1"],
-            "error: the plan has no leg 1\nhint: it has 1, numbered from 0\n",
+            vec!["control", &plan, "--rollout", "1"],
+            "error: the plan has no rollout 1\nhint: it has 1, numbered from 0\n",
         ),
         (
             vec!["control", &plan, "--budget", "-3"],
@@ -83,8 +83,8 @@ fn plans_that_cannot_be_run_are_refused_with_their_reason() {
         ),
         (vec!["control", &plan, "--watchdog", "0"], "error: --watchdog must be a positive number"),
         (
-            vec!["export", &plan, "--format", "c", "--out", "x", "--leg", "7"],
-            "error: the plan has no leg 7\n",
+            vec!["export", &plan, "--format", "c", "--out", "x", "--rollout", "7"],
+            "error: the plan has no rollout 7\n",
         ),
     ] {
         // A value that begins with a sign is joined to its option.

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ._model import GpDynamics, choose_times
     from ._ocorl import Controller, Draw, Plan
     from ._plant import Plant, Simulated
-    from ._result import Episode, Leg, Optimal, Result
+    from ._result import Episode, Rollout, Optimal, Result
     from ._policy import Policy
     from ._run import STOP, Until, optimal, plan, report, run
     from ._settings import ModelSettings, PlanSettings, SelectSettings, Settings, TrackSettings
@@ -64,7 +64,7 @@ _HOMES = {
     "Figure": "_figure",
     "GpDynamics": "_model",
     "ModelSettings": "_settings",
-    "Leg": "_result",
+    "Rollout": "_result",
     "Optimal": "_result",
     "Plan": "_ocorl",
     "PlanSettings": "_settings",
@@ -106,7 +106,7 @@ __all__ = [
     "Figure",
     "GpDynamics",
     "InternalError",
-    "Leg",
+    "Rollout",
     "ModelSettings",
     "NotFittedError",
     "OcorlError",

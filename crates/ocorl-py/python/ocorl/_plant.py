@@ -259,13 +259,13 @@ def runner(
         The user's measurement strategy and controller.
     """
 
-    def execute(plan: _ocorl.Plan, leg: int) -> Run:
+    def execute(plan: _ocorl.Plan, rollout: int) -> Run:
         if plan.rule is not None:
             raise UserError(
                 f"the strategy '{plan.rule}' decides measurement times during the run; an external plant needs them in advance",
                 hint="choose another: strategy='max-determinant'",
             )
-        controller = plan.controller(leg, mpc=True)
+        controller = plan.controller(rollout, mpc=True)
         try:
             law, times = parts.apply(plan, controller)
             data = plant.run(law, times)

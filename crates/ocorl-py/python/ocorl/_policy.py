@@ -23,7 +23,7 @@ class Policy:
     ----------
     plan : Plan
         The plan.
-    leg : int, default 0
+    rollout : int, default 0
         Index of the initial state.
 
     Examples
@@ -37,11 +37,11 @@ class Policy:
     True
     """
 
-    def __init__(self, plan: _ocorl.Plan, leg: int = 0) -> None:
+    def __init__(self, plan: _ocorl.Plan, rollout: int = 0) -> None:
         #: The plan.
         self.plan = plan
         #: Index of the initial state.
-        self.leg = leg
+        self.rollout = rollout
 
     def __call__(self, t: Any, x: Any) -> Array:
         """Return the input at time t and state x, or one row for each row of x."""
@@ -49,7 +49,7 @@ class Policy:
         one = states.ndim < 2
         rows = states.reshape(1, -1) if one else states
         times = array(t, "t", (len(rows),))
-        controls = self.plan.evaluate(times, rows, self.leg)
+        controls = self.plan.evaluate(times, rows, self.rollout)
         return controls[0] if one else controls
 
     def __repr__(self) -> str:

@@ -32,7 +32,7 @@ def _float(value: float | None) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Leg:
+class Rollout:
     """One rollout of an episode, from one initial state. Rows are times."""
 
     #: Outcome of the rollout.
@@ -72,7 +72,7 @@ class Episode:
     coverage: float
     outcome: str
     #: Rollouts, one for each initial state.
-    legs: list[Leg]
+    rollouts: list[Rollout]
     #: All scalar data of the episode.
     record: dict[str, Any]
     #: The plan that was followed, with its gains; None in an exploratory episode.
@@ -81,37 +81,37 @@ class Episode:
     @property
     def t(self) -> Array:
         """Times of the executed trajectory."""
-        return self.legs[0].t
+        return self.rollouts[0].t
 
     @property
     def x(self) -> Array:
         """States of the executed trajectory."""
-        return self.legs[0].x
+        return self.rollouts[0].x
 
     @property
     def u(self) -> Array:
         """Controls of the executed trajectory."""
-        return self.legs[0].u
+        return self.rollouts[0].u
 
     @property
     def measured_t(self) -> Array:
         """Measurement times of the rollout from the first initial state."""
-        return self.legs[0].measured_t
+        return self.rollouts[0].measured_t
 
     @property
     def measured_x(self) -> Array:
         """States at the measurement times."""
-        return self.legs[0].measured_x
+        return self.rollouts[0].measured_x
 
     @property
     def measured_u(self) -> Array:
         """Controls at the measurement times."""
-        return self.legs[0].measured_u
+        return self.rollouts[0].measured_u
 
     @property
     def measured_x_dot(self) -> Array | None:
         """Measured derivatives."""
-        return self.legs[0].measured_x_dot
+        return self.rollouts[0].measured_x_dot
 
     def __repr__(self) -> str:
         return f"Episode({self.number}, cost {self.cost:.6g}, {len(self.measurement_times)} measurements, {self.outcome})"
@@ -128,7 +128,7 @@ class Episode:
             uncertainty=_float(record.get("uncertainty")),
             coverage=_float(record.get("coverage")),
             outcome=str(record.get("outcome")),
-            legs=[Leg(**leg) for leg in data["legs"]],
+            rollouts=[Rollout(**rollout) for rollout in data["rollouts"]],
             record=record,
             plan=data.get("plan"),
         )
@@ -320,8 +320,8 @@ class Result(Tabular):
         """Join the tables of all rollouts: ``rows`` returns the columns of one."""
         parts: list[Table] = []
         for episode in self.episodes:
-            for start, leg in enumerate(episode.legs):
-                part = rows(leg)
+            for start, rollout in enumerate(episode.rollouts):
+                part = rows(rollout)
                 if part is not None:
                     size = len(part["t"])
                     parts.append(joined({"episode": np.full(size, episode.number), "start": np.full(size, start)}, part))
@@ -330,29 +330,29 @@ class Result(Tabular):
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _measurements(self) -> Table:
-        def rows(leg: Leg) -> Table:
-            dots = leg.measured_x_dot
+        def rows(rollout: Rollout) -> Table:
+            dots = rollout.measured_x_dot
             if dots is None:
-                dots = np.full_like(leg.measured_x, np.nan)
-            point = (columns(self.states, leg.measured_x), columns(self.controls, leg.measured_u))
-            return joined({"t": leg.measured_t}, *point, columns(self.states, dots, "_dot"))
+                dots = np.full_like(rollout.measured_x, np.nan)
+            point = (columns(self.states, rollout.measured_x), columns(self.controls, rollout.measured_u))
+            return joined({"t": rollout.measured_t}, *point, columns(self.states, dots, "_dot"))
 
         return self._legs(rows)
 
     def _trajectories(self) -> Table:
-        def rows(leg: Leg) -> Table:
-            point = (columns(self.states, leg.x), columns(self.controls, leg.u))
-            return joined({"t": leg.t}, *point, {"cost": leg.costs})
+        def rows(rollout: Rollout) -> Table:
+            point = (columns(self.states, rollout.x), columns(self.controls, rollout.u))
+            return joined({"t": rollout.t}, *point, {"cost": rollout.costs})
 
         return self._legs(rows)
 
     def _plans(self) -> Table:
-        def rows(leg: Leg) -> Table | None:
-            if leg.plan is None:
+        def rows(rollout: Rollout) -> Table | None:
+            if rollout.plan is None:
                 return None
             # The last node has no control.
-            u = np.vstack([leg.plan["u"], np.full((1, len(self.controls)), np.nan)])
-            return joined({"t": leg.plan["t"]}, columns(self.states, leg.plan["x"]), columns(self.controls, u))
+            u = np.vstack([rollout.plan["u"], np.full((1, len(self.controls)), np.nan)])
+            return joined({"t": rollout.plan["t"]}, columns(self.states, rollout.plan["x"]), columns(self.controls, u))
 
         return self._legs(rows)
 
@@ -423,9 +423,9 @@ class Result(Tabular):
     def _plane(self, t: Array, x: Array) -> tuple[Array, Array]:
         return (x[:, 0], x[:, 1]) if len(self.states) > 1 else (t, x[:, 0])
 
-    def _way(self, leg: Leg) -> tuple[Array, Array]:
-        thin = slice(None, None, max(1, len(leg.t) // 200))
-        return self._plane(leg.t[thin], leg.x[thin])
+    def _line(self, rollout: Rollout) -> tuple[Array, Array]:
+        thin = slice(None, None, max(1, len(rollout.t) // 200))
+        return self._plane(rollout.t[thin], rollout.x[thin])
 
     def _panel(self, title: str, marks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         x, y = (self._axis(0), self._axis(1)) if len(self.states) > 1 else (self._time(), self._axis(0))
@@ -436,16 +436,16 @@ class Result(Tabular):
         shown = {0: MEASURED, 1: PLANNED, count // 2: MIDDLE, count - 1: EXECUTED}
         for number, color in sorted(shown.items()):
             if number < count:
-                for leg in self.episodes[number].legs:
-                    marks.append(line(*self._way(leg), series=color, label=f"episode {number}", kind="crosses" if leg.measured_only else "line"))
+                for rollout in self.episodes[number].rollouts:
+                    marks.append(line(*self._line(rollout), series=color, label=f"episode {number}", kind="crosses" if rollout.measured_only else "line"))
         last = []
-        for leg in self.episodes[-1].legs if self.episodes else []:
-            if not leg.measured_only:
-                last.append(line(*self._way(leg), series=EXECUTED, label="executed"))
-            if leg.plan is not None:
-                way = self._plane(leg.plan["t"], leg.plan["x"])
+        for rollout in self.episodes[-1].rollouts if self.episodes else []:
+            if not rollout.measured_only:
+                last.append(line(*self._line(rollout), series=EXECUTED, label="executed"))
+            if rollout.plan is not None:
+                way = self._plane(rollout.plan["t"], rollout.plan["x"])
                 last.append(line(*way, series=PLANNED, label="planned", dashed=True))
-            measured = self._plane(leg.measured_t, leg.measured_x)
+            measured = self._plane(rollout.measured_t, rollout.measured_x)
             last.append(line(*measured, series=MEASURED, label="measured", kind="crosses"))
         panels = [
             self._panel("From the first episode to the last", marks),
@@ -458,19 +458,19 @@ class Result(Tabular):
         panels = []
         for i in range(len(self.states)):
             marks = []
-            for leg in episode.legs:
-                if not leg.measured_only:
-                    marks.append(line(leg.t, leg.x[:, i], series=EXECUTED, label="executed"))
-                if leg.plan is not None:
-                    marks.append(line(leg.plan["t"], leg.plan["x"][:, i], series=PLANNED, label="planned", dashed=True))
+            for rollout in episode.rollouts:
+                if not rollout.measured_only:
+                    marks.append(line(rollout.t, rollout.x[:, i], series=EXECUTED, label="executed"))
+                if rollout.plan is not None:
+                    marks.append(line(rollout.plan["t"], rollout.plan["x"][:, i], series=PLANNED, label="planned", dashed=True))
                 marks.append(
-                    line(leg.measured_t, leg.measured_x[:, i], series=MEASURED, label="measured", kind="crosses")
+                    line(rollout.measured_t, rollout.measured_x[:, i], series=MEASURED, label="measured", kind="crosses")
                 )
             panels.append(panel("", self._time(), self._axis(i), marks, ends))
         for j, name in enumerate(self.controls):
             marks = [
-                line(leg.t, leg.u[:, j], series=EXECUTED, label="applied", kind="crosses" if leg.measured_only else "step")
-                for leg in episode.legs
+                line(rollout.t, rollout.u[:, j], series=EXECUTED, label="applied", kind="crosses" if rollout.measured_only else "step")
+                for rollout in episode.rollouts
             ]
             panels.append(panel("", self._time(), (name, self._data["control_units"][j]), marks, ends))
         return drawn({"title": self._title(f"episode {episode.number}"), "panels": panels, "columns": 2})

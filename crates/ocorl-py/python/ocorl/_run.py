@@ -416,12 +416,12 @@ def _kept(system: System, study: Study, seed: int, out: str | None, seconds: flo
     for over in (_scaled(episode, scale) for episode in study.episodes):
         if over["status"] == "pending":
             continue
-        plan, legs = study.plan(over["episode"]), []
-        for leg in range(plan.legs):
-            here = (numbers == over["episode"]) & (starts == leg)
+        plan, rollouts = study.plan(over["episode"]), []
+        for rollout in range(plan.rollouts):
+            here = (numbers == over["episode"]) & (starts == rollout)
             dots = told["x_dot"][here]
-            table = plan.leg_table(leg)
-            legs.append(
+            table = plan.rollout_table(rollout)
+            rollouts.append(
                 {
                     "outcome": over["outcome"],
                     "t": told["t"][here],
@@ -451,7 +451,7 @@ def _kept(system: System, study: Study, seed: int, out: str | None, seconds: flo
             "outcome": over["outcome"],
         }
         followed = plan if over["planned_cost"] is not None else None
-        episodes.append({"record": record, "legs": legs, "plan": followed})
+        episodes.append({"record": record, "rollouts": rollouts, "plan": followed})
     try:
         learned = study.learned()
     except UserError:

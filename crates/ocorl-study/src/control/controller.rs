@@ -1,7 +1,7 @@
 //! One step of real-time control: a solver with a time budget, and the follower that selects the fallback level.
 
 use super::deadline::TimedSolver;
-use super::{leg, observer, reference};
+use super::{observer, reference, rollout};
 use crate::plan_file::{BrakeTable, PlanFile, blocks};
 use crate::user_error::UserError;
 use ocorl::simulate::Trajectory;
@@ -51,7 +51,7 @@ impl Counts {
 /// Maps time and state to a control that is finite, within its bounds and within its rate limit.
 ///
 /// The [`Follower`] selects the fallback level of each step; the controller supplies a solver with a time budget. A controller serves one
-/// run of one leg; call [`reset`](Self::reset) before the next. After [`warm_up`](Self::warm_up) a step does not allocate unless the solver
+/// run of one rollout; call [`reset`](Self::reset) before the next. After [`warm_up`](Self::warm_up) a step does not allocate unless the solver
 /// fails. If not all states are measured, the others are NaN in the arguments, and a [`StateObserver`] on the model estimates them.
 pub struct Controller {
     follower: Follower,
@@ -98,9 +98,9 @@ impl Tracking {
 }
 
 impl Controller {
-    /// A controller that runs leg `number` of `plan` with its feedback gains, without a solver.
+    /// A controller that runs rollout `number` of `plan` with its feedback gains, without a solver.
     pub fn new(plan: &PlanFile, number: usize) -> Result<Self, UserError> {
-        let (reference, leg) = (reference(plan, number)?, leg(plan, number)?);
+        let (reference, rollout) = (reference(plan, number)?, rollout(plan, number)?);
         let settings = Settings::of(plan);
         let fallback = FallbackSettings {
             bounds: plan.limits.bounds(),
@@ -111,8 +111,8 @@ impl Controller {
             state_bounds: plan.state_bounds(),
             backup: plan.backup.clone(),
         };
-        let tube = leg.tube.as_ref().map(|tube| blocks(tube, plan.states.len()));
-        let brake = leg.brake.map(|BrakeTable { ahead, margin }| Brake { ahead, margin });
+        let tube = rollout.tube.as_ref().map(|tube| blocks(tube, plan.states.len()));
+        let brake = rollout.brake.map(|BrakeTable { ahead, margin }| Brake { ahead, margin });
         let follower = Follower::new(reference.clone(), plan.period, &fallback)
             .valid_for(plan.valid_for)
             .with_tube(tube)
@@ -127,7 +127,7 @@ impl Controller {
             follower,
             solver: None,
             budget: settings.budget,
-            initial_state: leg.initial_state.clone(),
+            initial_state: rollout.initial_state.clone(),
             missed: 0,
         })
     }
@@ -163,7 +163,7 @@ impl Controller {
         })
     }
 
-    /// Prepares for a new run of the same leg. The solver keeps its memory.
+    /// Prepares for a new run of the same rollout. The solver keeps its memory.
     pub fn reset(&mut self) {
         self.follower.reset();
         if let Some(tracking) = &mut self.observer {

@@ -27,7 +27,7 @@ pub use ocorl::track::{FallbackReason, Status};
 pub use session::{Event, Session};
 pub use simulated::Simulated;
 
-use crate::plan_file::{LegTable, PlanFile};
+use crate::plan_file::{PlanFile, RolloutTable};
 use crate::study::learner_of;
 use crate::system::System;
 use crate::user_error::UserError;
@@ -52,22 +52,24 @@ pub fn solvers(plan: &PlanFile, max_iterations: usize) -> Result<Option<Maker>, 
     Ok(Some(Arc::new(move || learner.solver(max_iterations).unwrap_or_else(|| Box::new(NoSolver)))))
 }
 
-/// The measurement schedule of leg `number` if measurement times are decided during the run; `None` if all are fixed in advance.
+/// The measurement schedule of rollout `number` if measurement times are decided during the run; `None` if all are fixed in advance.
 pub fn online(plan: &PlanFile, number: usize) -> Result<Option<Box<dyn Schedule>>, UserError> {
-    let (Some(learning), true) = (&plan.learner, leg(plan, number)?.rule.is_some()) else { return Ok(None) };
+    let (Some(learning), true) = (&plan.learner, rollout(plan, number)?.rule.is_some()) else {
+        return Ok(None);
+    };
     let system = System::restore(&plan.system, learning.file.as_deref())?;
     let learner = learner_of(&system, learning).map_err(|error| unusable(&error))?;
-    Ok(learner.proposal().rollouts.into_iter().nth(number).map(|leg| leg.schedule))
+    Ok(learner.proposal().rollouts.into_iter().nth(number).map(|rollout| rollout.schedule))
 }
 
-/// The observer of leg `number`; `None` if all states are measured.
+/// The observer of rollout `number`; `None` if all states are measured.
 fn observer(plan: &PlanFile, number: usize) -> Result<Option<StateObserver>, UserError> {
     let Some(learning) = plan.learner.as_ref().filter(|l| !l.settings.states.velocities.is_empty()) else {
         return Ok(None);
     };
     let system = System::restore(&plan.system, learning.file.as_deref())?;
     let learner = learner_of(&system, learning).map_err(|error| unusable(&error))?;
-    Ok(learner.observer(leg(plan, number)?.start))
+    Ok(learner.observer(rollout(plan, number)?.start))
 }
 
 fn unusable(error: &LearnError) -> UserError {
@@ -90,18 +92,18 @@ impl Solver for NoSolver {
     }
 }
 
-/// The leg with index `number`.
-pub fn leg(plan: &PlanFile, number: usize) -> Result<&LegTable, UserError> {
-    plan.legs.get(number).ok_or_else(|| {
-        UserError::new(format!("the plan has no leg {number}"))
-            .hint(format!("it has {}, numbered from 0", plan.legs.len()))
+/// The rollout with index `number`.
+pub fn rollout(plan: &PlanFile, number: usize) -> Result<&RolloutTable, UserError> {
+    plan.rollouts.get(number).ok_or_else(|| {
+        UserError::new(format!("the plan has no rollout {number}"))
+            .hint(format!("it has {}, numbered from 0", plan.rollouts.len()))
     })
 }
 
-/// The reference trajectory of leg `number`, from its table.
+/// The reference trajectory of rollout `number`, from its table.
 pub fn reference(plan: &PlanFile, number: usize) -> Result<Reference, UserError> {
     plan.check().map_err(|cause| UserError::new("the plan cannot be run").detail("cause", cause))?;
-    let leg = leg(plan, number)?;
-    let table = Plan::given(leg.trajectory(), leg.planned_cost.unwrap_or(0.0));
+    let rollout = rollout(plan, number)?;
+    let table = Plan::given(rollout.trajectory(), rollout.planned_cost.unwrap_or(0.0));
     Ok(Reference::with_slopes(table, &plan.angle_indices()))
 }

@@ -2,8 +2,8 @@
 
 use super::clock::Clock;
 use super::controller::Controller;
-use super::leg;
 use super::lines::State;
+use super::rollout;
 use crate::plan_file::PlanFile;
 use crate::user_error::UserError;
 use ocorl::select::{Purpose, Schedule};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Maximum number of measurement requests that a strategy may make at one time.
 const MOST_AT_ONCE: usize = 16;
 
-/// A run of one leg over the line protocol.
+/// A run of one rollout over the line protocol.
 ///
 /// Each input line is answered by one output line. If none arrives for the watchdog time, the session emits the safe control once
 /// (repeatedly if the rate limit does not allow it in one step), and then nothing until the next line.
@@ -55,7 +55,7 @@ pub struct Event {
 }
 
 impl<'a, C: Clock> Session<'a, C> {
-    /// Runs leg `number` of `plan`. After `watchdog` without input the control goes to the safe one.
+    /// Runs rollout `number` of `plan`. After `watchdog` without input the control goes to the safe one.
     pub fn new(
         plan: &'a PlanFile,
         number: usize,
@@ -63,7 +63,7 @@ impl<'a, C: Clock> Session<'a, C> {
         clock: C,
         watchdog: Duration,
     ) -> Result<Self, UserError> {
-        let mut measure_at = leg(plan, number)?.measure_at.clone();
+        let mut measure_at = rollout(plan, number)?.measure_at.clone();
         measure_at.sort_by(f64::total_cmp);
         let status = Status { level: FallbackLevel::Safe, age: 0.0, missed: false, reason: None };
         Ok(Session {

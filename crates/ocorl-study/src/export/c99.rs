@@ -1,7 +1,7 @@
-//! Exports a leg of a plan as C99 source: no allocation, no dependencies, constant time per step.
+//! Exports a rollout of a plan as C99 source: no allocation, no dependencies, constant time per step.
 
 use crate::control;
-use crate::plan_file::{BrakeTable, LegTable, Named, PlanFile};
+use crate::plan_file::{BrakeTable, Named, PlanFile, RolloutTable};
 use crate::user_error::UserError;
 use ocorl::track::{FILTER, MAX_DROPOUTS, MAX_PERIODS, PATIENCE, RETURN, ROUNDING};
 use std::fmt::Write;
@@ -15,21 +15,21 @@ pub struct Source {
     pub code: String,
 }
 
-/// Leg `number` of `plan` as C99 source.
+/// Rollout `number` of `plan` as C99 source.
 ///
 /// Numbers are written in the shortest form that reads back as the same double. Names from the plan appear in comments and constants only,
 /// reduced to letters and digits, so they cannot inject code.
 pub fn c99(plan: &PlanFile, number: usize) -> Result<Source, UserError> {
     let reference = control::reference(plan, number)?;
-    let leg = control::leg(plan, number)?;
-    let begin = leg.times[0];
+    let rollout = control::rollout(plan, number)?;
+    let begin = rollout.times[0];
     let end = reference.end().min(begin + plan.valid_for);
-    Ok(Source { header: header(plan, number, begin, end), code: code(plan, leg) })
+    Ok(Source { header: header(plan, number, begin, end), code: code(plan, rollout) })
 }
 
 fn header(plan: &PlanFile, number: usize, begin: f64, end: f64) -> String {
     let about = format!(
-        "system {}, study {}, episode {}, leg {number}",
+        "system {}, study {}, episode {}, rollout {number}",
         comment(&plan.system),
         comment(&plan.study),
         plan.episode
@@ -116,7 +116,7 @@ int ocorl_step(ocorl_controller *c, double t, const double *x, double *u);
 #endif
 ";
 
-fn code(plan: &PlanFile, leg: &LegTable) -> String {
+fn code(plan: &PlanFile, rollout: &RolloutTable) -> String {
     let angles = plan.angle_indices();
     let mut text =
         String::from("/* Made by ocorl. u = clamp(u_k + K_k x - K_k xbar(t)) on [t_k, t_k+1). */\n");
@@ -124,7 +124,7 @@ fn code(plan: &PlanFile, leg: &LegTable) -> String {
     if !angles.is_empty() {
         text.push_str("#include <math.h>\n");
     }
-    let (n, bounds) = (leg.controls.len(), plan.limits.bounds());
+    let (n, bounds) = (rollout.controls.len(), plan.limits.bounds());
     let _ = write!(text, "\n#define INTERVALS {n}\n\n");
     table(&mut text, "lower[OCORL_CONTROLS]", &bounds.lower);
     table(&mut text, "upper[OCORL_CONTROLS]", &bounds.upper);
@@ -132,27 +132,27 @@ fn code(plan: &PlanFile, leg: &LegTable) -> String {
     if let Some(limit) = plan.limits.rate_limit(plan.period) {
         table(&mut text, "max_rate[OCORL_CONTROLS]", &limit.max_rate);
     }
-    limit_tables(&mut text, plan, leg);
+    limit_tables(&mut text, plan, rollout);
     if !angles.is_empty() {
         let list: Vec<String> = angles.iter().map(ToString::to_string).collect();
         let _ = writeln!(text, "static const int angles[{}] = {{{}}};", angles.len(), list.join(", "));
         let _ = writeln!(text, "#define ANGLES {}", angles.len());
         let _ = writeln!(text, "#define TURN {}", double(std::f64::consts::TAU));
     }
-    table(&mut text, "times[INTERVALS + 1]", &leg.times);
-    table(&mut text, "states[(INTERVALS + 1) * OCORL_STATES]", leg.states.iter().flatten());
-    table(&mut text, "slopes[INTERVALS * 2 * OCORL_STATES]", leg.slopes.iter().flatten().flatten());
-    table(&mut text, "controls[INTERVALS * OCORL_CONTROLS]", leg.controls.iter().flatten());
+    table(&mut text, "times[INTERVALS + 1]", &rollout.times);
+    table(&mut text, "states[(INTERVALS + 1) * OCORL_STATES]", rollout.states.iter().flatten());
+    table(&mut text, "slopes[INTERVALS * 2 * OCORL_STATES]", rollout.slopes.iter().flatten().flatten());
+    table(&mut text, "controls[INTERVALS * OCORL_CONTROLS]", rollout.controls.iter().flatten());
     table(
         &mut text,
         "gains[INTERVALS * OCORL_CONTROLS * OCORL_STATES]",
-        leg.gains.iter().flatten().flatten(),
+        rollout.gains.iter().flatten().flatten(),
     );
     text.push_str(PLANNED);
     text.push_str(if angles.is_empty() { "" } else { UNWRAP });
     text.push_str(FOLLOW);
-    text.push_str(if leg.tube.is_some() { TUBE } else { NO_TUBE });
-    text.push_str(if leg.brake.is_some() { BRAKE } else { NO_BRAKE });
+    text.push_str(if rollout.tube.is_some() { TUBE } else { NO_TUBE });
+    text.push_str(if rollout.brake.is_some() { BRAKE } else { NO_BRAKE });
     text.push_str(if plan.backup.is_some() { BACKUP } else { NO_BACKUP });
     text.push_str(if plan.limits.max_rate.is_some() { RATE } else { NO_RATE });
     text.push_str(STEP);
@@ -160,15 +160,15 @@ fn code(plan: &PlanFile, leg: &LegTable) -> String {
 }
 
 /// Appends the limits of the states with their rounding, the tube, the look-ahead of an excitation and the backup controller.
-fn limit_tables(text: &mut String, plan: &PlanFile, leg: &LegTable) {
+fn limit_tables(text: &mut String, plan: &PlanFile, rollout: &RolloutTable) {
     let bounds = plan.state_bounds();
     let room = |bound: f64| if bound.is_finite() { ROUNDING * (1.0 + bound.abs()) } else { 0.0 };
     table(text, "state_lower[OCORL_STATES]", &bounds.lower.iter().map(|b| b - room(*b)).collect::<Vec<_>>());
     table(text, "state_upper[OCORL_STATES]", &bounds.upper.iter().map(|b| b + room(*b)).collect::<Vec<_>>());
-    if let Some(tube) = &leg.tube {
+    if let Some(tube) = &rollout.tube {
         table(text, "tube[(INTERVALS + 1) * OCORL_STATES]", tube.iter().flatten());
     }
-    if let Some(BrakeTable { ahead, margin }) = leg.brake {
+    if let Some(BrakeTable { ahead, margin }) = rollout.brake {
         let most = bounds.lower.iter().zip(&bounds.upper).map(|(lower, upper)| {
             let width = upper - lower;
             if width.is_finite() { margin * width } else { 0.0 }

@@ -4,11 +4,11 @@ use crate::control;
 use crate::plan_file::PlanFile;
 use crate::user_error::UserError;
 
-/// The plan in a form that any language can run: `plan.json` without the learner; restricted to leg `number` if one is given.
+/// The plan in a form that any language can run: `plan.json` without the learner; restricted to rollout `number` if one is given.
 pub fn gain_table(plan: &PlanFile, number: Option<usize>) -> Result<PlanFile, UserError> {
     let mut table = PlanFile { learner: None, ..plan.clone() };
     if let Some(number) = number {
-        table.legs = vec![control::leg(plan, number)?.clone()];
+        table.rollouts = vec![control::rollout(plan, number)?.clone()];
     }
     Ok(table)
 }

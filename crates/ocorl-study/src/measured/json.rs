@@ -5,7 +5,7 @@
 //!   "measurements": [ { "t": 0.5, "x": {"theta": 3.1, "omega": 0.0}, "u": [0.1], "x_dot": [0.0, 0.1] } ] } ] }
 //! ```
 //!
-//! With one initial state, the contents of the leg may stand at the top level. A vector is a list, or an object by names.
+//! With one initial state, the contents of the rollout may stand at the top level. A vector is a list, or an object by names.
 
 use super::{Columns, Measured, finite};
 use crate::study::{Applied, End, Row};
@@ -19,7 +19,8 @@ use std::fmt;
 #[serde(deny_unknown_fields, expecting = "an object with 'measurements', or with 'legs'")]
 struct Document {
     episode: Option<usize>,
-    legs: Option<Vec<Rollout>>,
+    #[serde(rename = "legs")]
+    rollouts: Option<Vec<Rollout>>,
     cost: Option<f64>,
     outcome: Option<String>,
     measurements: Option<Vec<Measurement>>,
@@ -110,14 +111,14 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
             refused
         }
     })?;
-    let Document { episode, legs, cost, outcome, measurements, controls } = document;
-    let legs = match (legs, measurements) {
+    let Document { episode, rollouts, cost, outcome, measurements, controls } = document;
+    let rollouts = match (rollouts, measurements) {
         (Some(_), Some(_)) => {
             return Err(UserError::new(format!("'{name}' has both 'legs' and 'measurements'"))
                 .detail("place", format!("{name}, key 'measurements'"))
-                .hint("with several initial states each leg has its own measurements"));
+                .hint("with several initial states each rollout has its own measurements"));
         }
-        (Some(legs), None) => legs,
+        (Some(rollouts), None) => rollouts,
         (None, measurements) => {
             vec![Rollout {
                 start: 0,
@@ -129,20 +130,21 @@ pub(super) fn read(text: &str, name: &str, columns: &Columns) -> Result<Measured
         }
     };
     let mut measured = Measured { episode, ..Measured::default() };
-    for leg in legs {
-        if leg.cost.is_some() || leg.outcome.is_some() {
-            measured.ends.push(End { start: leg.start, cost: leg.cost, outcome: leg.outcome });
+    for rollout in rollouts {
+        if rollout.cost.is_some() || rollout.outcome.is_some() {
+            measured.ends.push(End { start: rollout.start, cost: rollout.cost, outcome: rollout.outcome });
         }
-        for (i, Control { t, u }) in leg.controls.into_iter().enumerate() {
+        for (i, Control { t, u }) in rollout.controls.into_iter().enumerate() {
             let u = ordered(u, &columns.controls, "u").map_err(|cause| {
                 UserError::new(format!("control {} refused: {cause}", i + 1))
-                    .detail("place", format!("{name}, leg {}, control {}", leg.start, i + 1))
+                    .detail("place", format!("{name}, rollout {}, control {}", rollout.start, i + 1))
             })?;
-            measured.controls.push(Applied { start: leg.start, t, u });
+            measured.controls.push(Applied { start: rollout.start, t, u });
         }
-        for (i, m) in leg.measurements.into_iter().enumerate() {
-            let place = |what: &str| format!("{name}, leg {}, measurement {}, {what}", leg.start, i + 1);
-            match row(m, leg.start, columns) {
+        for (i, m) in rollout.measurements.into_iter().enumerate() {
+            let place =
+                |what: &str| format!("{name}, rollout {}, measurement {}, {what}", rollout.start, i + 1);
+            match row(m, rollout.start, columns) {
                 Ok(Some(row)) => measured.rows.push(row),
                 Ok(None) => measured.notes.push(format!("{} is skipped: it has no state", place("x"))),
                 Err((what, cause)) => {

@@ -103,7 +103,7 @@ impl<'a> TextReport<'a> {
 
     /// Description of an episode that did not reach its horizon.
     pub fn flag(&self, episode: &Episode) -> Option<String> {
-        let bad = episode.executed.iter().find(|leg| leg.outcome != Outcome::Completed)?;
+        let bad = episode.executed.iter().find(|rollout| rollout.outcome != Outcome::Completed)?;
         Some(ending(&self.benchmark.task.states, &bad.outcome))
     }
 

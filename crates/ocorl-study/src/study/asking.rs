@@ -1,7 +1,7 @@
 //! Converts a proposal of the learner to `plan.json`.
 
 use crate::plan_file::{
-    BrakeTable, FORMAT, Learning, LegTable, Limits, Named, PlanFile, Rule, StateLimits, VERSION, rows,
+    BrakeTable, FORMAT, Learning, Limits, Named, PlanFile, RolloutTable, Rule, StateLimits, VERSION, rows,
 };
 use crate::system::System;
 use ocorl::learn::{PlannedRollout, Proposal, Settings, Strategy};
@@ -19,8 +19,10 @@ pub(super) fn plan_file(
 ) -> PlanFile {
     let task = &system.task;
     let Proposal { episode, rollouts, plans } = proposal;
-    let tables =
-        rollouts.iter_mut().zip(plans.iter()).map(|(leg, plan)| table(task, settings, leg, plan.as_ref()));
+    let tables = rollouts
+        .iter_mut()
+        .zip(plans.iter())
+        .map(|(rollout, plan)| table(task, settings, rollout, plan.as_ref()));
     PlanFile {
         format: FORMAT.into(),
         version: VERSION,
@@ -37,7 +39,7 @@ pub(super) fn plan_file(
         state_limits: StateLimits::new(&task.state_bounds),
         safe_control: task.safe_control.clone(),
         backup: task.backup.clone(),
-        legs: tables.collect(),
+        rollouts: tables.collect(),
         learner,
     }
 }
@@ -45,22 +47,27 @@ pub(super) fn plan_file(
 /// Number of intervals in the table of an exploratory control.
 const INTERVALS: usize = 200;
 
-fn table(task: &Task, settings: &Settings, leg: &mut Rollout, plan: Option<&PlannedRollout>) -> LegTable {
+fn table(
+    task: &Task,
+    settings: &Settings,
+    rollout: &mut Rollout,
+    plan: Option<&PlannedRollout>,
+) -> RolloutTable {
     let online = matches!(
         settings.strategy,
         Strategy::RecedingHorizon | Strategy::UncertaintyTrigger | Strategy::Oracle
     );
-    let measure_at = leg.schedule.known().to_vec();
+    let measure_at = rollout.schedule.known().to_vec();
     let rule = (measure_at.is_empty() && online)
         .then(|| Rule { strategy: settings.strategy.name().into(), most: settings.most_measurements() });
-    let (start, initial_state) = (leg.start, leg.initial_state.clone());
+    let (start, initial_state) = (rollout.start, rollout.initial_state.clone());
     let Some(plan) = plan else {
-        let mut table = excitation(task, settings, leg);
+        let mut table = excitation(task, settings, rollout);
         (table.measure_at, table.rule) = (measure_at, rule);
         return table;
     };
     let (nx, finite) = (task.states.len(), |cost: f64| cost.is_finite().then_some(cost));
-    LegTable {
+    RolloutTable {
         start,
         initial_state,
         times: plan.plan.times.clone(),
@@ -92,13 +99,13 @@ fn slew(task: &Task, length: f64, controls: &mut [Vec<f64>]) {
 
 /// Table of an exploratory control law: its value in the middle of each interval at the initial state, its gains by central differences,
 /// with the rate limit applied.
-fn excitation(task: &Task, settings: &Settings, leg: &mut Rollout) -> LegTable {
-    let (nx, nu, x0) = (task.states.len(), task.controls.len(), leg.initial_state.clone());
+fn excitation(task: &Task, settings: &Settings, rollout: &mut Rollout) -> RolloutTable {
+    let (nx, nu, x0) = (task.states.len(), task.controls.len(), rollout.initial_state.clone());
     let node = |k: usize| task.horizon * k as f64 / INTERVALS as f64;
     let mut at = |t: f64, x: &[f64]| {
         let mut u = vec![0.0; nu];
         // If the law fails, the safe control replaces it.
-        if leg.policy.requested(t, x, &mut u).is_err() {
+        if rollout.policy.requested(t, x, &mut u).is_err() {
             u.copy_from_slice(&task.safe_control);
         }
         u
@@ -123,8 +130,8 @@ fn excitation(task: &Task, settings: &Settings, leg: &mut Rollout) -> LegTable {
         gains.push(gain);
     }
     slew(task, node(1), &mut controls);
-    LegTable {
-        start: leg.start,
+    RolloutTable {
+        start: rollout.start,
         initial_state: x0.clone(),
         times: (0..=INTERVALS).map(node).collect(),
         states: vec![x0.clone(); INTERVALS + 1],

@@ -168,7 +168,7 @@ impl<S: BorrowMut<Study>> Journal for StudyJournal<S> {
 
     fn record(&mut self, rollout: &Rollout, result: &RolloutResult) -> Result<(), StudyError> {
         let study = self.study.borrow_mut();
-        let rollouts = study.history().pending().map_or(0, |pending| pending.plan.legs.len());
+        let rollouts = study.history().pending().map_or(0, |pending| pending.plan.rollouts.len());
         // The last rollout is recorded together with the end of the episode.
         if self.repeatable || result.readings.is_empty() || rollout.start + 1 >= rollouts {
             return Ok(());

@@ -170,7 +170,7 @@ impl Study {
 /// Results of all rollouts of an episode; empty if it is excluded from learning.
 pub fn executed_of(episode: &EpisodeHistory) -> Vec<RolloutResult> {
     let used = episode.is_used();
-    episode.plan.legs.iter().map(|table| rollout_result(episode, table.start, used)).collect()
+    episode.plan.rollouts.iter().map(|table| rollout_result(episode, table.start, used)).collect()
 }
 
 /// Result of the rollout from initial state `start`; without its readings unless they are `used`.
@@ -185,7 +185,7 @@ pub(super) fn rollout_result(episode: &EpisodeHistory, start: usize, used: bool)
     RolloutResult { trajectory, ..RolloutResult::measured(mine.map(reading).collect(), outcome, cost) }
 }
 
-/// The recorded controls of a leg; its states are not known.
+/// The recorded controls of a rollout; its states are not known.
 fn applied(episode: &EpisodeHistory, start: usize) -> Trajectory {
     let mut trajectory = Trajectory::default();
     for control in episode.told.iter().flat_map(|told| &told.controls).filter(|c| c.start == start) {

@@ -368,7 +368,7 @@ impl Study {
         let is_stated = episode.or(stated).is_some();
         let episode = self.told_episode(episode.or(stated), how)?;
         let known = self.history.episodes[episode].clone();
-        let (mut rows, moved) = telling::checked(&self.system.task, known.plan.legs.len(), rows)?;
+        let (mut rows, moved) = telling::checked(&self.system.task, known.plan.rollouts.len(), rows)?;
         notes.extend(moved);
         let (beyond, aborted) = telling::beyond_limits(&self.system.task, &rows, &ends);
         notes.extend(beyond);
@@ -379,9 +379,9 @@ impl Study {
             self.is_of_another(episode, &rows)?;
         }
         let (mut controls, moved) =
-            telling::checked_controls(&self.system.task, known.plan.legs.len(), controls)?;
+            telling::checked_controls(&self.system.task, known.plan.rollouts.len(), controls)?;
         notes.extend(moved);
-        if let Some(end) = ends.iter().find(|end| end.start >= known.plan.legs.len()) {
+        if let Some(end) = ends.iter().find(|end| end.start >= known.plan.rollouts.len()) {
             return Err(refused(format!(
                 "the end of a run from initial state {}, which the plan has not",
                 end.start
@@ -500,13 +500,13 @@ impl Study {
     /// The closing event of an episode.
     fn closing(&self, episode: &EpisodeHistory, status: Status) -> Closed {
         let (mut costs, mut from, mut outcomes) = (Vec::new(), CostFrom::Reported, Vec::new());
-        for leg in &episode.plan.legs {
-            let end = episode.ends().rev().find(|end| end.start == leg.start);
-            let rows: Vec<&Row> = episode.rows.iter().filter(|row| row.start == leg.start).collect();
+        for rollout in &episode.plan.rollouts {
+            let end = episode.ends().rev().find(|end| end.start == rollout.start);
+            let rows: Vec<&Row> = episode.rows.iter().filter(|row| row.start == rollout.start).collect();
             // Without all states the cost of a run is not known.
             let known = self.created().settings.states.velocities.is_empty();
             let rows = if known { rows } else { Vec::new() };
-            let (cost, source) = telling::cost_of(&self.system.task, &leg.initial_state, &rows, end);
+            let (cost, source) = telling::cost_of(&self.system.task, &rollout.initial_state, &rows, end);
             costs.push(cost);
             if source != CostFrom::Reported && from != CostFrom::Unknown {
                 from = source;

@@ -178,16 +178,16 @@ impl Study {
         }
         let task = self.system().task.clone();
         let (measurements, prices) = (last.plan.asked(), self.created().prices);
-        let tables = last.plan.legs.clone();
+        let tables = last.plan.rollouts.clone();
         let learner = self.learner()?;
         if learner.data().is_empty() {
             return Ok(None);
         }
         let plans = learner.proposal().plans;
-        let (mut before, mut after, mut best, mut legs) = (0.0, 0.0, 0.0, 0.0);
-        for (intention, table) in plans.iter().zip(&tables) {
-            let Some(intention) = intention else { return Ok(None) };
-            let plan = &intention.plan;
+        let (mut before, mut after, mut best, mut rollouts) = (0.0, 0.0, 0.0, 0.0);
+        for (planned, table) in plans.iter().zip(&tables) {
+            let Some(planned) = planned else { return Ok(None) };
+            let plan = &planned.plan;
             let at =
                 |t: &f64| [plan.states.at(plan.interval(*t)), plan.controls.at(plan.interval(*t))].concat();
             let points: Vec<Vec<f64>> = table.measure_at.iter().map(at).collect();
@@ -195,9 +195,9 @@ impl Study {
             before += worth.before;
             after += worth.after;
             best += worth.after_best;
-            legs += 1.0;
+            rollouts += 1.0;
         }
-        let (uncertainty, after, after_best) = (before / legs, after / legs, best / legs);
+        let (uncertainty, after, after_best) = (before / rollouts, after / rollouts, best / rollouts);
         let (price, price_of_one) = (prices.of(1, measurements), prices.of(1, 1));
         let pays = uncertainty - after > price || uncertainty - after_best > price_of_one;
         let missed = self.missed(uncertainty);

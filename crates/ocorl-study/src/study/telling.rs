@@ -41,12 +41,12 @@ pub(super) fn without_unmeasured(settings: &StateSettings, rows: &mut [Row]) {
 /// Validates every number of `rows`, corrects times that deviate by rounding, and sorts the rows.
 pub(super) fn checked(
     task: &Task,
-    legs: usize,
+    rollouts: usize,
     mut rows: Vec<Row>,
 ) -> Result<(Vec<Row>, Vec<String>), UserError> {
     let (count, mut notes) = (rows.len(), Vec::new());
     for (i, row) in rows.iter_mut().enumerate() {
-        let snapped = row_checked(task, legs, row).map_err(|cause| {
+        let snapped = row_checked(task, rollouts, row).map_err(|cause| {
             UserError::new(format!("measurement {} of {count} refused: {cause}", i + 1))
                 .detail("note", format!("none of the {count} was stored"))
         })?;
@@ -57,7 +57,7 @@ pub(super) fn checked(
 }
 
 /// Validates one row; returns a note if its time was corrected.
-fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>, String> {
+fn row_checked(task: &Task, rollouts: usize, row: &mut Row) -> Result<Option<String>, String> {
     let dims = task.dims();
     let empty = Vec::new();
     let x_dot = row.x_dot.as_ref().unwrap_or(&empty);
@@ -84,8 +84,8 @@ fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>
     if row.interval.is_some_and(|i| !(i > 0.0 && i.is_finite())) {
         return Err("its interval must be positive and finite".into());
     }
-    if row.start >= legs {
-        return Err(format!("it starts from initial state {}; the plan has {legs}", row.start));
+    if row.start >= rollouts {
+        return Err(format!("it starts from initial state {}; the plan has {rollouts}", row.start));
     }
     within(&row.u, &task.controls, &task.control_bounds, row.t)?;
     let time = row.t;
@@ -94,7 +94,7 @@ fn row_checked(task: &Task, legs: usize, row: &mut Row) -> Result<Option<String>
 }
 
 /// Measurements outside the limits of the states, which are kept: the data of a run that ended at a limit are the most valuable. Returns a
-/// note for each leg, and its end unless one was reported.
+/// note for each rollout, and its end unless one was reported.
 pub(super) fn beyond_limits(task: &Task, rows: &[Row], ends: &[End]) -> (Vec<String>, Vec<End>) {
     let mut found: BTreeMap<usize, (usize, String)> = BTreeMap::new();
     for row in rows {
@@ -117,16 +117,16 @@ pub(super) fn beyond_limits(task: &Task, rows: &[Row], ends: &[End]) -> (Vec<Str
     (notes.collect(), ends.collect())
 }
 
-/// Validates the applied controls like measurements: finite, of an existing leg, within the limits of the controls and the times of the
+/// Validates the applied controls like measurements: finite, of an existing rollout, within the limits of the controls and the times of the
 /// episode. Corrects times that deviate by rounding, and sorts the controls.
 pub(super) fn checked_controls(
     task: &Task,
-    legs: usize,
+    rollouts: usize,
     mut controls: Vec<Applied>,
 ) -> Result<(Vec<Applied>, Vec<String>), UserError> {
     let (count, mut notes) = (controls.len(), Vec::new());
     for (i, control) in controls.iter_mut().enumerate() {
-        let snapped = control_checked(task, legs, control).map_err(|cause| {
+        let snapped = control_checked(task, rollouts, control).map_err(|cause| {
             UserError::new(format!("applied control {} of {count} refused: {cause}", i + 1))
                 .detail("note", "nothing was stored")
         })?;
@@ -137,7 +137,7 @@ pub(super) fn checked_controls(
 }
 
 /// Validates one applied control; returns a note if its time was corrected.
-fn control_checked(task: &Task, legs: usize, control: &mut Applied) -> Result<Option<String>, String> {
+fn control_checked(task: &Task, rollouts: usize, control: &mut Applied) -> Result<Option<String>, String> {
     let (dim, time) = (task.controls.len(), control.t);
     if !time.is_finite() {
         return Err(format!("its time is {time}"));
@@ -148,8 +148,8 @@ fn control_checked(task: &Task, legs: usize, control: &mut Applied) -> Result<Op
     if let Some(j) = control.u.iter().position(|u| !u.is_finite()) {
         return Err(format!("u[{j}] ('{}') is {} at t = {time}", task.controls[j].name, control.u[j]));
     }
-    if control.start >= legs {
-        return Err(format!("it starts from initial state {}; the plan has {legs}", control.start));
+    if control.start >= rollouts {
+        return Err(format!("it starts from initial state {}; the plan has {rollouts}", control.start));
     }
     within(&control.u, &task.controls, &task.control_bounds, time)?;
     control.t = snapped(time, task.horizon)?;
@@ -220,29 +220,29 @@ pub(super) fn new_controls<'a>(
 /// Assigns to each row the requested time it belongs to: the nearest pairs first.
 pub(super) fn match_asked(plan: &PlanFile, rows: &mut [Row]) -> Punctuality {
     let mut against = Punctuality::default();
-    for leg in &plan.legs {
-        let mine: Vec<usize> = (0..rows.len()).filter(|&i| rows[i].start == leg.start).collect();
-        if leg.rule.is_some() {
+    for rollout in &plan.rollouts {
+        let mine: Vec<usize> = (0..rows.len()).filter(|&i| rows[i].start == rollout.start).collect();
+        if rollout.rule.is_some() {
             against.on_time += mine.len();
             continue;
         }
         let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
         for &i in &mine {
             // A row can only belong to requested times next to its position among them.
-            let near = leg.measure_at.partition_point(|&t| t < rows[i].t);
-            for a in near.saturating_sub(NEIGHBOURS)..(near + NEIGHBOURS).min(leg.measure_at.len()) {
-                pairs.push(((rows[i].t - leg.measure_at[a]).abs(), i, a));
+            let near = rollout.measure_at.partition_point(|&t| t < rows[i].t);
+            for a in near.saturating_sub(NEIGHBOURS)..(near + NEIGHBOURS).min(rollout.measure_at.len()) {
+                pairs.push(((rows[i].t - rollout.measure_at[a]).abs(), i, a));
             }
         }
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
-        let mut free = vec![true; leg.measure_at.len()];
+        let mut free = vec![true; rollout.measure_at.len()];
         for &i in &mine {
             rows[i].asked_t = None;
         }
         for (distance, i, a) in pairs {
             if free[a] && rows[i].asked_t.is_none() {
                 free[a] = false;
-                rows[i].asked_t = Some(leg.measure_at[a]);
+                rows[i].asked_t = Some(rollout.measure_at[a]);
                 if distance <= ON_TIME * plan.horizon { against.on_time += 1 } else { against.late += 1 }
             }
         }
@@ -365,8 +365,8 @@ pub(super) fn checked_cost(
         return Err(refused("it is not finite".into()));
     }
     let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
-    for leg in plan.legs.iter().filter(|leg| leg.start == end.start) {
-        let nodes = leg.times.iter().zip(leg.states.iter().zip(&leg.controls));
+    for rollout in plan.rollouts.iter().filter(|rollout| rollout.start == end.start) {
+        let nodes = rollout.times.iter().zip(rollout.states.iter().zip(&rollout.controls));
         points.extend(nodes.map(|(t, (x, u))| (*t, [x.as_slice(), u].concat())));
     }
     let mine = rows.iter().filter(|row| row.start == end.start);
@@ -393,7 +393,7 @@ pub(super) fn checked_cost(
     Ok((lowest >= 0.0).then_some(odd))
 }
 
-/// Cost C(π, f*) of a leg: as reported, or by the trapezoidal rule over the measurements, from x(0) to T.
+/// Cost C(π, f*) of a rollout: as reported, or by the trapezoidal rule over the measurements, from x(0) to T.
 pub(super) fn cost_of(
     task: &Task,
     initial_state: &[f64],

@@ -1,9 +1,8 @@
 //! Read-only view of a sweep: while it runs, after it was interrupted, or from its summary files alone.
 
-use super::{About, FORM, SweepError, tables, take, timings};
+use super::{About, FORM, Studied, SweepError, tables, take, timings};
 use crate::cell::{Cell, CellResult};
 use crate::grid::Grid;
-use crate::report::Studied;
 use crate::results::Results;
 use crate::store::{Access, Store, StoreError};
 use crate::threads::Timing;

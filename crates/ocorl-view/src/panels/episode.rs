@@ -10,7 +10,7 @@ use ocorl::simulate::Trajectory;
 use ocorl::system::{Quantity, Task};
 use ocorl_study::episode_model::{EpisodeModel, Prediction};
 use ocorl_study::field::Field;
-use ocorl_study::plan_file::LegTable;
+use ocorl_study::plan_file::RolloutTable;
 use ocorl_study::study::{EpisodeHistory, Row};
 use ocorl_study::trace::{Health, maybe_path};
 use serde::Serialize;
@@ -66,7 +66,7 @@ impl StudyView {
         let none = EpisodeModel::default();
         let model = stored.unwrap_or(&none);
         let mut exhibits = Vec::new();
-        let planned = episode.plan.legs.iter().any(|leg| leg.planned_cost.is_some());
+        let planned = episode.plan.rollouts.iter().any(|rollout| rollout.planned_cost.is_some());
         if planned || !episode.rows.is_empty() || self.path(number, 0).is_some() {
             exhibits.push(self.phase(episode, model));
             exhibits.extend(self.why(episode, model));
@@ -113,8 +113,8 @@ impl StudyView {
         let created = self.study.created();
         let scene = scene(&created.system).filter(|_| created.file.is_none())?;
         let motion = self.motion(episode)?;
-        let leg = episode.plan.legs.first();
-        let plan = leg.filter(|leg| leg.planned_cost.is_some()).map(LegTable::trajectory);
+        let rollout = episode.plan.rollouts.first();
+        let plan = rollout.filter(|rollout| rollout.planned_cost.is_some()).map(RolloutTable::trajectory);
         let pending = self.path(episode.episode, 0).is_none() && episode.rows.is_empty();
         let shown = Shown {
             executed: self.path(episode.episode, 0).or(Some(&motion).filter(|_| plan.is_none() && !pending)),
@@ -147,7 +147,7 @@ impl StudyView {
         let chosen: Vec<f64> =
             match episode.rows.iter().filter(|row| row.start == 0).map(|row| row.t).collect() {
                 rows if episode.closed.is_some() || !Vec::is_empty(&rows) => rows,
-                _ => episode.plan.legs.first().map_or(Vec::new(), |leg| leg.measure_at.clone()),
+                _ => episode.plan.rollouts.first().map_or(Vec::new(), |rollout| rollout.measure_at.clone()),
             };
         if let Some(panel) = information_panel(task, model, &chosen) {
             figure = figure.panel(panel);
@@ -189,7 +189,7 @@ impl StudyView {
         let title = format!("{}: episode {} over time", self.name(), episode.episode);
         let mut figure = Figure::new(title).columns(if matches!(nx + nu, 2 | 4) { 2 } else { 3 });
         for (i, quantity) in task.states.iter().enumerate() {
-            let mut panel = self.over_time(episode, quantity, |x, _| x[i], |leg| step_states(leg, i));
+            let mut panel = self.over_time(episode, quantity, |x, _| x[i], |rollout| step_states(rollout, i));
             panel.y = panel.y.shows(format!("x{i}"));
             let bands: Vec<Mark> = expected().map(|range| band(range, i)).collect();
             panel = within(panel, &bands);
@@ -198,7 +198,8 @@ impl StudyView {
             figure = figure.panel(limits(panel, task.state_bounds.lower[i], task.state_bounds.upper[i]));
         }
         for (j, quantity) in task.controls.iter().enumerate() {
-            let mut panel = self.over_time(episode, quantity, |_, u| u[j], |leg| step_controls(leg, j));
+            let mut panel =
+                self.over_time(episode, quantity, |_, u| u[j], |rollout| step_controls(rollout, j));
             panel.y = panel.y.shows(format!("u{j}"));
             figure = figure.panel(limits(panel, task.control_bounds.lower[j], task.control_bounds.upper[j]));
         }
@@ -212,20 +213,20 @@ impl StudyView {
         episode: &EpisodeHistory,
         quantity: &Quantity,
         value: impl Fn(&[f64], &[f64]) -> f64,
-        planned: impl Fn(&LegTable) -> Mark,
+        planned: impl Fn(&RolloutTable) -> Mark,
     ) -> Panel {
         let axis = Axis::new(symbol(&quantity.name), &quantity.unit);
         let mut panel = Panel::new(symbol(&quantity.name), time_axis(self.task()), axis);
-        for path in self.optimum.iter().take(episode.plan.legs.len()) {
+        for path in self.optimum.iter().take(episode.plan.rollouts.len()) {
             let y: Vec<f64> =
                 path.states.iter().zip(path.controls.iter()).map(|(x, u)| value(x, u)).collect();
             panel = panel.mark(Mark::line(&*path.times, y).series(OPTIMAL).dotted().label("optimum"));
         }
-        for leg in episode.plan.legs.iter().filter(|leg| leg.planned_cost.is_some()) {
-            panel = panel.mark(planned(leg).series(PLANNED).dashed().label("planned"));
+        for rollout in episode.plan.rollouts.iter().filter(|rollout| rollout.planned_cost.is_some()) {
+            panel = panel.mark(planned(rollout).series(PLANNED).dashed().label("planned"));
         }
-        for leg in &episode.plan.legs {
-            if let Some(path) = self.path(episode.episode, leg.start) {
+        for rollout in &episode.plan.rollouts {
+            if let Some(path) = self.path(episode.episode, rollout.start) {
                 let y: Vec<f64> =
                     path.states.iter().zip(path.controls.iter()).map(|(x, u)| value(x, u)).collect();
                 panel = panel.mark(Mark::line(&*path.times, y).series(EXECUTED).label("executed"));
@@ -260,14 +261,14 @@ impl StudyView {
         for path in &self.optimum {
             panel = panel.mark(line(path).series(OPTIMAL).dotted().label("optimum"));
         }
-        for leg in episode.plan.legs.iter().filter(|leg| leg.planned_cost.is_some()) {
+        for rollout in episode.plan.rollouts.iter().filter(|rollout| rollout.planned_cost.is_some()) {
             let (x, y): (Vec<f64>, Vec<f64>) =
-                leg.times.iter().zip(&leg.states).map(|(t, x)| place(*t, x)).unzip();
+                rollout.times.iter().zip(&rollout.states).map(|(t, x)| place(*t, x)).unzip();
             focus.push(Mark::line(&*x, &*y));
             panel = panel.mark(Mark::line(x, y).series(PLANNED).dashed().label("planned"));
         }
-        for (i, leg) in episode.plan.legs.iter().enumerate() {
-            let Some(path) = self.path(episode.episode, leg.start) else { continue };
+        for (i, rollout) in episode.plan.rollouts.iter().enumerate() {
+            let Some(path) = self.path(episode.episode, rollout.start) else { continue };
             focus.push(line(path));
             let sigma =
                 model.executed.get(i).map(|profile| &profile.before).filter(|s| s.len() == path.len());
@@ -283,7 +284,7 @@ impl StudyView {
             panel = panel.mark(mark);
         }
         let starts: (Vec<f64>, Vec<f64>) =
-            episode.plan.legs.iter().map(|leg| place(0.0, &leg.initial_state)).unzip();
+            episode.plan.rollouts.iter().map(|rollout| place(0.0, &rollout.initial_state)).unzip();
         let past = self.study.history().episodes.iter().take_while(|other| other.episode < episode.episode);
         let (old_x, old_y): (Vec<f64>, Vec<f64>) =
             past.flat_map(|other| &other.rows).map(|r| place(r.t, &r.x)).unzip();
@@ -440,10 +441,11 @@ impl StudyView {
             return Some(path.clone());
         }
         let mut path = Trajectory::empty(self.task().dims());
-        if let Some(leg) = episode.plan.legs.first().filter(|leg| leg.planned_cost.is_some()) {
-            let last = leg.controls.len() - 1;
-            let nodes = leg.times.iter().zip(&leg.states).enumerate();
-            nodes.for_each(|(i, (t, x))| path.push(*t, x, &leg.controls[i.min(last)]));
+        if let Some(rollout) = episode.plan.rollouts.first().filter(|rollout| rollout.planned_cost.is_some())
+        {
+            let last = rollout.controls.len() - 1;
+            let nodes = rollout.times.iter().zip(&rollout.states).enumerate();
+            nodes.for_each(|(i, (t, x))| path.push(*t, x, &rollout.controls[i.min(last)]));
             return Some(path);
         }
         let mine: Vec<&Row> = episode.rows.iter().filter(|row| row.start == 0).collect();
@@ -467,12 +469,12 @@ fn band(prediction: &Prediction, state: usize) -> Mark {
     Mark::band(&*prediction.times, low, high).series(PLANNED).label("predicted")
 }
 
-fn step_states(leg: &LegTable, i: usize) -> Mark {
-    Mark::line(&*leg.times, leg.states.iter().map(|x| x[i]).collect::<Vec<_>>())
+fn step_states(rollout: &RolloutTable, i: usize) -> Mark {
+    Mark::line(&*rollout.times, rollout.states.iter().map(|x| x[i]).collect::<Vec<_>>())
 }
 
-fn step_controls(leg: &LegTable, j: usize) -> Mark {
-    Mark::step(&*leg.times, leg.controls.iter().map(|u| u[j]).collect::<Vec<_>>())
+fn step_controls(rollout: &RolloutTable, j: usize) -> Mark {
+    Mark::step(&*rollout.times, rollout.controls.iter().map(|u| u[j]).collect::<Vec<_>>())
 }
 
 /// Least and greatest value.

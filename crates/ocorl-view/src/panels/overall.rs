@@ -128,7 +128,9 @@ impl StudyView {
             t.extend(episode.rows.iter().map(|row| row.t));
             n.resize(t.len(), episode.episode as f64);
             if episode.closed.is_none() {
-                asked_t.extend(episode.plan.legs.iter().flat_map(|leg| leg.measure_at.iter().copied()));
+                asked_t.extend(
+                    episode.plan.rollouts.iter().flat_map(|rollout| rollout.measure_at.iter().copied()),
+                );
                 asked_n.resize(asked_t.len(), episode.episode as f64);
             }
         }

@@ -150,10 +150,10 @@ pub(super) fn next(study: &Study, traces: &BTreeMap<usize, Trace>) -> Option<Nex
     let (episode, plan) = (pending.episode, pending.plan.clone());
     let worth =
         traces.get(&episode).and_then(|trace| trace.worth.as_ref()).map(|worth| worth.replace("+-", "±"));
-    let rule = plan.legs.iter().find_map(|leg| leg.rule.as_ref());
+    let rule = plan.rollouts.iter().find_map(|rollout| rollout.rule.as_ref());
     Some(Next {
         episode,
-        measure_at: plan.legs.iter().map(|leg| leg.measure_at.clone()).collect(),
+        measure_at: plan.rollouts.iter().map(|rollout| rollout.measure_at.clone()).collect(),
         rule: rule.map(|rule| format!("{}, at most {}", rule.strategy.replace('-', " "), rule.most)),
         horizon: plan.horizon,
         checks: checks(study, traces, episode),
@@ -198,7 +198,7 @@ fn checks(study: &Study, traces: &BTreeMap<usize, Trace>, episode: usize) -> Vec
             });
         }
     }
-    let Some(plan) = episodes.get(episode).and_then(|episode| episode.plan.legs.first()) else {
+    let Some(plan) = episodes.get(episode).and_then(|episode| episode.plan.rollouts.first()) else {
         return found;
     };
     let bounds = &task.control_bounds;
@@ -215,7 +215,7 @@ fn checks(study: &Study, traces: &BTreeMap<usize, Trace>, episode: usize) -> Vec
             fine: share <= SATURATED,
         });
     }
-    let before = episode.checked_sub(1).and_then(|last| episodes[last].plan.legs.first());
+    let before = episode.checked_sub(1).and_then(|last| episodes[last].plan.rollouts.first());
     if let Some(before) = before.filter(|before| before.controls.len() == plan.controls.len() && episode > 1)
     {
         let values = || before.controls.iter().flatten().chain(plan.controls.iter().flatten());

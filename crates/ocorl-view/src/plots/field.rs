@@ -88,8 +88,8 @@ fn panel(run: &RunSnapshot, model: &dyn StatisticalModel, before: usize, title: 
         let to = |r: usize| truth.iter().map(|f| f[r]).collect::<Vec<f64>>();
         panel = panel.mark(Mark::arrows(at(0), at(1), to(0), to(1)).series(1).label("true f"));
     }
-    if let Some(leg) = before.checked_sub(1).and_then(|i| run.snapshots[i].episode.executed.first()) {
-        let (x, y) = plane.points(&leg.trajectory.times, &leg.trajectory.states);
+    if let Some(rollout) = before.checked_sub(1).and_then(|i| run.snapshots[i].episode.executed.first()) {
+        let (x, y) = plane.points(&rollout.trajectory.times, &rollout.trajectory.states);
         panel = panel.mark(Mark::line(thin(&x), thin(&y)).series(1).label("last episode"));
     }
     let (x, y): (Vec<f64>, Vec<f64>) = run.readings(before).map(|r| (r.state[0], r.state[1])).unzip();

@@ -77,16 +77,16 @@ pub fn phase(run: &RunSnapshot, episodes: &[usize]) -> Figure {
             .episode
             .executed
             .iter()
-            .fold(plane.panel(&b.task, &title).color(color.clone()), |panel, leg| {
-                draw(panel, &plane, snapshot, leg, run.settings.measurements)
+            .fold(plane.panel(&b.task, &title).color(color.clone()), |panel, rollout| {
+                draw(panel, &plane, snapshot, rollout, run.settings.measurements)
             });
         figure = figure.panel(panel);
     }
     figure
 }
 
-fn draw(panel: Panel, plane: &Plane, snapshot: &Snapshot, leg: &RolloutResult, count: usize) -> Panel {
-    let path = &leg.trajectory;
+fn draw(panel: Panel, plane: &Plane, snapshot: &Snapshot, rollout: &RolloutResult, count: usize) -> Panel {
+    let path = &rollout.trajectory;
     let sigma = snapshot.uncertainty_along(path);
     let (x, y) = plane.points(&path.times, &path.states);
     let line = if sigma.is_empty() {
@@ -95,7 +95,7 @@ fn draw(panel: Panel, plane: &Plane, snapshot: &Snapshot, leg: &RolloutResult, c
         Mark::colored_line(thin(&x), thin(&y), thin(&sigma))
     };
     let (chosen_x, chosen_y): (Vec<f64>, Vec<f64>) =
-        leg.readings.iter().map(|r| plane.place(r.time, &r.state)).unzip();
+        rollout.readings.iter().map(|r| plane.place(r.time, &r.state)).unzip();
     let last = path.times.len().saturating_sub(1);
     let count = if path.times.is_empty() { 0 } else { count };
     let even = (0..count).map(|i| (last * i + count.saturating_sub(1) / 2) / count.saturating_sub(1).max(1));

@@ -73,11 +73,11 @@ fn last(run: &Run<'_>, plane: &Plane) -> Panel {
     for curve in executed(plane, episode) {
         panel = panel.mark(curve.series(LAST).label("executed"));
     }
-    for plan in episode.plans.iter().flatten().map(|intention| &intention.plan) {
+    for plan in episode.plans.iter().flatten().map(|planned| &planned.plan) {
         let (x, y) = plane.points(&plan.times, &plan.states);
         panel = panel.mark(Mark::line(x, y).series(PLANNED).dashed().label("planned"));
     }
-    let readings = || episode.executed.iter().flat_map(|leg| &leg.readings);
+    let readings = || episode.executed.iter().flat_map(|rollout| &rollout.readings);
     let x: Vec<f64> = readings().map(|r| if plane.two { r.state[0] } else { r.time }).collect();
     let y: Vec<f64> = readings().map(|r| r.state[usize::from(plane.two)]).collect();
     panel.mark(Mark::points(x, y, Marker::Cross).series(FIRST).label("measured"))
@@ -85,8 +85,8 @@ fn last(run: &Run<'_>, plane: &Plane) -> Panel {
 
 /// The executed trajectories, one per initial state.
 fn executed<'a>(plane: &'a Plane, episode: &'a Episode) -> impl Iterator<Item = Mark> + 'a {
-    episode.executed.iter().map(|leg| {
-        let (x, y) = plane.points(&leg.trajectory.times, &leg.trajectory.states);
+    episode.executed.iter().map(|rollout| {
+        let (x, y) = plane.points(&rollout.trajectory.times, &rollout.trajectory.states);
         Mark::line(thin(&x), thin(&y))
     })
 }

@@ -9,11 +9,10 @@ use ocorl::system::Benchmark;
 use ocorl_study::cell::CellResult;
 use ocorl_study::estimate::duration;
 use ocorl_study::known::Known;
-use ocorl_study::report::Studied;
 use ocorl_study::results::{Group, Results};
 use ocorl_study::statistics::{mean, median, sample_std};
 use ocorl_study::studies::{self, STUDIES};
-use ocorl_study::sweep::Reading;
+use ocorl_study::sweep::{Reading, Studied};
 use ocorl_study::table1::Table1;
 use std::collections::BTreeSet;
 

@@ -21,14 +21,14 @@ pub(super) struct Shown {
 
 impl Shown {
     /// Starts to publish a run of `plan` in the folder of its study.
-    pub(super) fn begin(folder: &Path, plan: &PlanFile, leg: usize) -> Result<Self, Failure> {
+    pub(super) fn begin(folder: &Path, plan: &PlanFile, rollout: usize) -> Result<Self, Failure> {
         if !folder.join(FORM.name).with_extension("db").is_file() {
             return Err(Failure::usage(format!("'{}' is not a study", folder.display()))
                 .hint("--study takes the folder of the study that the plan belongs to"));
         }
         let teller = LiveReporter::begin(folder, plan.horizon);
         teller.phase(plan.episode, Phase::Running);
-        let start = plan.legs.get(leg).map_or(leg, |leg| leg.start);
+        let start = plan.rollouts.get(rollout).map_or(rollout, |rollout| rollout.start);
         let health = Health::new(plan.period);
         Ok(Shown {
             folder: folder.into(),

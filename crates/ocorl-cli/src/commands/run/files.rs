@@ -196,8 +196,8 @@ fn trajectories(learned: &Learned<'_>) -> String {
     let units = learned.benchmark.table_units();
     let mut csv = Csv::new(&columns(&["episode", "start", "t"], learned, ["cost".into()]));
     for episode in &learned.episodes {
-        for (start, leg) in episode.executed.iter().enumerate() {
-            let path = &leg.trajectory;
+        for (start, rollout) in episode.executed.iter().enumerate() {
+            let path = &rollout.trajectory;
             for i in (0..path.times.len()).step_by(STRIDE) {
                 let point = path.states.at(i).iter().chain(path.controls.at(i));
                 let values =
@@ -212,8 +212,8 @@ fn trajectories(learned: &Learned<'_>) -> String {
 fn plans(learned: &Learned<'_>) -> String {
     let mut csv = Csv::new(&columns(&["episode", "start", "t"], learned, []));
     for episode in &learned.episodes {
-        for (start, intention) in episode.plans.iter().enumerate() {
-            let Some(plan) = intention.as_ref().map(|intention| &intention.plan) else { continue };
+        for (start, planned) in episode.plans.iter().enumerate() {
+            let Some(plan) = planned.as_ref().map(|planned| &planned.plan) else { continue };
             for (i, time) in plan.times.iter().enumerate() {
                 let state = plan.states.at(i).iter().map(|x| number(*x));
                 let last = i == plan.controls.len();
@@ -237,9 +237,9 @@ fn measurements(learned: &Learned<'_>) -> String {
         _ => "ahead",
     };
     for episode in &learned.episodes {
-        for (start, (leg, intention)) in episode.executed.iter().zip(&episode.plans).enumerate() {
-            for reading in &leg.readings {
-                let chosen = if intention.is_none() { "excitation" } else { when };
+        for (start, (rollout, planned)) in episode.executed.iter().zip(&episode.plans).enumerate() {
+            for reading in &rollout.readings {
+                let chosen = if planned.is_none() { "excitation" } else { when };
                 let point = reading.state.iter().chain(&reading.control).copied();
                 // Without derivatives if only states were measured.
                 let derivative: Vec<String> = match &reading.derivative {

@@ -148,7 +148,7 @@ pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure
         );
     };
     let (folder, text) = (arguments.to.at.folder.display(), plan.text()?);
-    let online = plan.legs.iter().any(|leg| leg.rule.is_some());
+    let online = plan.rollouts.iter().any(|rollout| rollout.rule.is_some());
     let when = match plan.asked() {
         _ if online => "at times chosen during the run".into(),
         1 => "once".into(),

@@ -28,8 +28,9 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
     let (overview, folder) = (study.overview(), arguments.at.folder.display().to_string());
     if global.json {
         let closed: Vec<_> = study.history().episodes.iter().filter_map(|e| e.closed.as_ref()).collect();
-        let pending = study.history().pending().map(|p| &p.plan.legs);
-        let times = pending.map(|legs| legs.iter().map(|leg| leg.measure_at.clone()).collect::<Vec<_>>());
+        let pending = study.history().pending().map(|p| &p.plan.rollouts);
+        let times = pending
+            .map(|rollouts| rollouts.iter().map(|rollout| rollout.measure_at.clone()).collect::<Vec<_>>());
         return Ok(json(&document!({
             "study": folder,
             "overview": overview,
@@ -102,11 +103,15 @@ fn table(study: &Study) -> String {
 fn next(study: &Study, folder: &str) -> String {
     if let Some(pending) = study.history().pending() {
         let mut text = String::new();
-        for leg in &pending.plan.legs {
-            let times: Vec<String> = leg.measure_at.iter().map(|t| format!("{t:.4}")).collect();
-            let start =
-                if pending.plan.legs.len() > 1 { format!(" (start {})", leg.start) } else { String::new() };
-            let when = if leg.rule.is_some() { "as chosen during the run".into() } else { times.join(", ") };
+        for rollout in &pending.plan.rollouts {
+            let times: Vec<String> = rollout.measure_at.iter().map(|t| format!("{t:.4}")).collect();
+            let start = if pending.plan.rollouts.len() > 1 {
+                format!(" (start {})", rollout.start)
+            } else {
+                String::new()
+            };
+            let when =
+                if rollout.rule.is_some() { "as chosen during the run".into() } else { times.join(", ") };
             let _ = writeln!(text, "episode {} is pending{start}: measure at {when}", pending.episode);
         }
         return text

@@ -127,9 +127,9 @@ class GymPlant:
         UserError
             The plan has several runs, or `x0` cannot be written.
         """
-        if isinstance(controller, Plan) and controller.legs > 1:
+        if isinstance(controller, Plan) and controller.rollouts > 1:
             raise UserError(
-                f"the plan has {controller.legs} runs from different states; execute does one run",
+                f"the plan has {controller.rollouts} runs from different states; execute does one run",
                 hint="let ocorl do them all: ocorl.run(plant.system, plant=plant)",
             )
         if measure_at is None:

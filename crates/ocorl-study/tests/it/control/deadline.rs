@@ -141,14 +141,14 @@ fn a_healthy_step_allocates_nothing_on_either_thread() {
         let make: Maker = Arc::new(move || Box::new(Counted(inner(), counter.clone())));
         let mut controller = controller(&plan, Effort::default(), Duration::from_secs(10), make);
         assert!(controller.warm_up(Duration::from_secs(10)));
-        let leg = &plan.legs[0];
+        let rollout = &plan.rollouts[0];
         let mut u = vec![0.0];
         let mut step = |k: usize| {
             // Between the nodes too, where the grid has one node more.
-            let time = leg.times[k / 2] + 0.37 * (k % 2) as f64 * (leg.times[1] - leg.times[0]);
+            let time = rollout.times[k / 2] + 0.37 * (k % 2) as f64 * (rollout.times[1] - rollout.times[0]);
             let mut x = [0.0; 4];
-            let x = &mut x[..leg.states[0].len()];
-            x.iter_mut().zip(&leg.states[k / 2]).for_each(|(x, s)| *x = s + 0.01);
+            let x = &mut x[..rollout.states[0].len()];
+            x.iter_mut().zip(&rollout.states[k / 2]).for_each(|(x, s)| *x = s + 0.01);
             let status = controller.step(time, x, &mut u);
             assert_eq!(status.level, FallbackLevel::Fresh, "{name} {k}: {status:?}");
         };

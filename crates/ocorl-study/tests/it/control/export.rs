@@ -79,19 +79,19 @@ const RUN: usize = 100;
 
 /// Any time and state: on the plan, far off, wrapped, huge, not a number.
 fn random_case(plan: &PlanFile, rng: &mut Rng, time: &mut f64) -> (f64, Vec<f64>) {
-    let leg = &plan.legs[0];
+    let rollout = &plan.rollouts[0];
     *time += plan.period * rng.unit() * 2.0;
     let t = match rng.below(200) {
         0 => f64::NAN,
         1 => f64::NEG_INFINITY,
-        2 => leg.times[rng.below(leg.times.len())],
+        2 => rollout.times[rng.below(rollout.times.len())],
         3 => -rng.unit(),
         4 => plan.horizon * (1.0 + rng.unit()) * (rng.below(2) as f64),
         _ => *time,
     };
-    let near = leg.times.partition_point(|node| *node <= t).min(leg.controls.len());
+    let near = rollout.times.partition_point(|node| *node <= t).min(rollout.controls.len());
     let scale = [0.01, 0.3, 10.0, 1e6, 1e300][rng.below(12).saturating_sub(7)];
-    let mut x: Vec<f64> = leg.states[near].iter().map(|x| x + scale * rng.normal()).collect();
+    let mut x: Vec<f64> = rollout.states[near].iter().map(|x| x + scale * rng.normal()).collect();
     for a in plan.angle_indices() {
         x[a] += (rng.below(41) as f64 - 20.0) * std::f64::consts::TAU;
     }
@@ -211,8 +211,8 @@ fn names_cannot_become_code() {
 #[test]
 fn the_table_is_the_plan_without_the_learner() {
     let mut plan = support::plan_file("pendulum", 20);
-    plan.legs.push(plan.legs[0].clone());
-    plan.legs[1].start = 1;
+    plan.rollouts.push(plan.rollouts[0].clone());
+    plan.rollouts[1].start = 1;
     let b = Benchmark::find("pendulum").unwrap();
     let memory = Checkpoint {
         episode: 1,
@@ -234,6 +234,6 @@ fn the_table_is_the_plan_without_the_learner() {
         PlanFile { learner: None, ..plan.clone() }
     );
     let second = gain_table(&plan, Some(1)).unwrap();
-    assert_eq!((second.legs.len(), second.legs[0].start), (1, 1));
+    assert_eq!((second.rollouts.len(), second.rollouts[0].start), (1, 1));
     assert!(gain_table(&plan, Some(2)).is_err() && c99(&plan, 2).is_err());
 }

@@ -69,11 +69,11 @@ impl Clock {
 
 /// Near the plan, wrapped, far away, not a number. Where the states are limited they are seldom far away, since that ends the pursuit.
 fn random_state(rng: &mut Rng, plan: &PlanFile, time: f64, lost: &mut bool) -> Vec<f64> {
-    let leg = &plan.legs[0];
-    let near = leg.times.partition_point(|node| *node <= time).min(leg.controls.len());
+    let rollout = &plan.rollouts[0];
+    let near = rollout.times.partition_point(|node| *node <= time).min(rollout.controls.len());
     let limited = plan.state_limits.is_some() && rng.below(40) > 0;
     let scale = if limited { 0.01 } else { [0.01, 0.01, 0.01, 0.3, 10.0, 1e300][rng.below(6)] };
-    let mut x: Vec<f64> = leg.states[near].iter().map(|x| x + scale * rng.normal()).collect();
+    let mut x: Vec<f64> = rollout.states[near].iter().map(|x| x + scale * rng.normal()).collect();
     // A whole turn leaves the limits.
     for a in plan.angle_indices().into_iter().filter(|_| plan.state_limits.is_none()) {
         x[a] += (rng.below(5) as f64 - 2.0) * std::f64::consts::TAU;
@@ -184,22 +184,22 @@ fn plans() -> [PlanFile; 3] {
 /// A pendulum with limits of its states and a tube, with and without a backup controller, and an excitation that stops short of the limits.
 fn limited_plans() -> [PlanFile; 3] {
     let [_, pendulum, _] = plans();
-    let leg = &pendulum.legs[0];
+    let rollout = &pendulum.rollouts[0];
     let ends =
-        |i: usize| leg.states.iter().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x[i]), h.max(x[i])));
+        |i: usize| rollout.states.iter().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x[i]), h.max(x[i])));
     let both: Vec<(f64, f64)> = (0..2).map(ends).collect();
     let limits = Bounds {
         lower: both.iter().map(|(low, _)| low - 0.2).collect(),
         upper: both.iter().map(|(_, high)| high + 0.3).collect(),
     };
     let mut limited = PlanFile { state_limits: StateLimits::new(&limits), ..pendulum };
-    let nodes = 0..limited.legs[0].times.len();
-    limited.legs[0].tube = Some(nodes.map(|k| vec![1.5 + 1e-2 * k as f64, 8.0]).collect());
+    let nodes = 0..limited.rollouts[0].times.len();
+    limited.rollouts[0].tube = Some(nodes.map(|k| vec![1.5 + 1e-2 * k as f64, 8.0]).collect());
     let backup = Backup { state: vec![0.1, 0.0], control: vec![0.3], gains: vec![vec![-7.0, -1.5]] };
     let with_backup = PlanFile { backup: Some(backup), ..limited.clone() };
     let mut excited = limited.clone();
-    excited.legs[0].tube = None;
-    excited.legs[0].brake = Some(BrakeTable { ahead: 0.05, margin: 0.02 });
+    excited.rollouts[0].tube = None;
+    excited.rollouts[0].brake = Some(BrakeTable { ahead: 0.05, margin: 0.02 });
     [limited, with_backup, excited]
 }
 

@@ -145,7 +145,7 @@ fn whole_turns_of_an_angle_change_nothing_and_spikes_stay_within_limits() {
         let (mut u, mut v) = ([0.0], [0.0]);
         for k in 0..40_u32 {
             let time = f64::from(k) * 0.2;
-            let node = &plan.legs[0].states[(k * 4) as usize];
+            let node = &plan.rollouts[0].states[(k * 4) as usize];
             let x = [node[0] + 0.1 * rng.normal(), node[1] + 0.1 * rng.normal()];
             let turns = (rng.below(21) as f64 - 10.0) * std::f64::consts::TAU;
             let a = plain.step(time, &x, &mut u);
@@ -204,8 +204,9 @@ fn after_a_solve_with_nan_the_solver_is_as_new() {
                      out: &mut Trajectory| {
             solver.solve(&table, &SolveRequest { time, state, applied: &[0.0], previous }, out)
         };
-        let off = |k: usize, by: f64| -> Vec<f64> { plan.legs[0].states[k].iter().map(|x| x + by).collect() };
-        let (t1, t2, t3) = (plan.legs[0].times[3], plan.legs[0].times[4], plan.legs[0].times[5]);
+        let off =
+            |k: usize, by: f64| -> Vec<f64> { plan.rollouts[0].states[k].iter().map(|x| x + by).collect() };
+        let (t1, t2, t3) = (plan.rollouts[0].times[3], plan.rollouts[0].times[4], plan.rollouts[0].times[5]);
         let (mut good, mut bad, mut again, mut fresh) =
             (Trajectory::default(), Trajectory::default(), Trajectory::default(), Trajectory::default());
         solve(&mut solver, t1, &off(3, 0.05), None, &mut good).unwrap();

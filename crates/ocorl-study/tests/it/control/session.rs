@@ -38,7 +38,7 @@ fn a_state_is_answered_by_a_control() {
     assert_eq!(ask(&mut s, r#"{"x": [3.1, 0.5]}"#)["t"], 0.02);
     let null = ask(&mut s, r#"{"t": 0.03, "x": [null, 0.5]}"#);
     assert_eq!((&null["level"], &null["why"]), (&"planned".into(), &"the state is not finite".into()));
-    assert_eq!(null["u"][0].as_f64(), Some(plan.legs[0].controls[0][0]));
+    assert_eq!(null["u"][0].as_f64(), Some(plan.rollouts[0].controls[0][0]));
     let late = ask(&mut s, r#"{"t": 99, "x": [0, 0.5]}"#);
     assert_eq!((&late["level"], &late["why"]), (&"safe".into(), &"the plan is not valid any more".into()));
     assert_eq!(
@@ -71,11 +71,11 @@ fn a_state_outside_its_limits_is_answered_by_the_safe_control_until_the_end() {
 #[test]
 fn a_backup_controller_replaces_the_plan_outside_its_tube() {
     let mut plan = support::plan_file("pendulum", 100);
-    plan.legs[0].tube = Some(vec![vec![0.5, 10.0]; plan.legs[0].times.len()]);
+    plan.rollouts[0].tube = Some(vec![vec![0.5, 10.0]; plan.rollouts[0].times.len()]);
     plan.backup = Some(Backup { state: vec![3.0, 0.0], control: vec![0.5], gains: vec![vec![-2.0, -1.0]] });
     let clock = Virtual::default();
     let mut s = session(&plan, &clock);
-    let x0 = plan.legs[0].initial_state[0];
+    let x0 = plan.rollouts[0].initial_state[0];
     assert_eq!(ask(&mut s, &format!(r#"{{"t": 0.0, "x": [{}, 0.0]}}"#, x0 + 0.4))["level"], "planned");
     // A whole turn is no deviation.
     let turned = x0 + std::f64::consts::TAU;
@@ -129,10 +129,10 @@ fn a_line_that_is_lost_does_not_make_the_control_jump() {
     let plan = support::plan_file("pendulum", 100);
     let clock = Virtual::default();
     let mut s = session(&plan, &clock);
-    let planned = |k: usize| plan.legs[0].controls[k][0];
+    let planned = |k: usize| plan.rollouts[0].controls[k][0];
     for (t, line) in [(0.0, ""), (0.02, "[null, 0]"), (0.04, "nonsense"), (0.06, ""), (0.08, "nonsense")] {
         let line = match line {
-            "" => format!(r#"{{"t": {t}, "x": {:?}}}"#, plan.legs[0].states[0]),
+            "" => format!(r#"{{"t": {t}, "x": {:?}}}"#, plan.rollouts[0].states[0]),
             "nonsense" => line.into(),
             x => format!(r#"{{"t": {t}, "x": {x}}}"#),
         };
@@ -205,7 +205,7 @@ fn with_a_rate_limit_the_way_to_safety_takes_as_long_as_it_must() {
 #[test]
 fn measurements_are_asked_for_at_the_nearest_state() {
     let mut plan = support::plan_file("pendulum", 100);
-    plan.legs[0].measure_at = vec![0.055, 0.0, 0.06, 0.2, 10.0];
+    plan.rollouts[0].measure_at = vec![0.055, 0.0, 0.06, 0.2, 10.0];
     let clock = Virtual::default();
     let mut s = session(&plan, &clock);
     let mut due = Vec::new();

@@ -138,7 +138,7 @@ fn row(system: &System, plan: &PlanFile, seed: u64, version: usize, i: usize) ->
     for (slope, noise) in slope.iter_mut().zip(&task.noise_std) {
         *slope += noise * rng.normal();
     }
-    let t = plan.legs[0].measure_at[i];
+    let t = plan.rollouts[0].measure_at[i];
     Row { start: 0, t, x, u, x_dot: Some(slope), asked_t: None, interval: None }
 }
 

@@ -48,7 +48,7 @@ impl Account {
 
     /// The time of a row, to the bit.
     fn time(&self, ((episode, _), at): FileRow) -> u64 {
-        self.episodes[episode].plan.legs[0].measure_at[at].to_bits()
+        self.episodes[episode].plan.rollouts[0].measure_at[at].to_bits()
     }
 
     /// Whether at least half of the rows were recorded for another episode than `target`.
@@ -93,7 +93,7 @@ impl Account {
             known.ends.push(file);
         }
         if how != Telling::More || known.status.is_some() {
-            let asked = known.plan.legs[0].measure_at.len();
+            let asked = known.plan.rollouts[0].measure_at.len();
             known.status = Some(if known.rows.len() < asked { Status::Partial } else { Status::Complete });
         }
         true

@@ -71,7 +71,7 @@ fn studies_of_earlier_versions_are_opened_and_continued() {
         let recorded = study.history().pending().map(|pending| pending.plan.clone());
         let plan = study.ask(&mut ()).unwrap().unwrap();
         assert!(recorded.is_none_or(|recorded| recorded == plan), "{version}, {name}: another plan");
-        study.tell(None, made_up(&study, &plan.legs[0].measure_at), "test", Telling::Whole).unwrap();
+        study.tell(None, made_up(&study, &plan.rollouts[0].measure_at), "test", Telling::Whole).unwrap();
         study.note("continued").unwrap();
         drop(study);
         let study = Study::open(folder.path(), Access::Read).unwrap();

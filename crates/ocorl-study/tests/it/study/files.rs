@@ -152,12 +152,12 @@ fn no_file_makes_a_reader_panic_or_hang() {
     // A plan small enough to be changed often.
     let mut short = (*plan).clone();
     short.learner = None;
-    for leg in &mut short.legs {
-        leg.times.truncate(3);
-        leg.states.truncate(3);
-        leg.slopes.truncate(2);
-        leg.controls.truncate(2);
-        leg.gains.truncate(2);
+    for rollout in &mut short.rollouts {
+        rollout.times.truncate(3);
+        rollout.states.truncate(3);
+        rollout.slopes.truncate(2);
+        rollout.controls.truncate(2);
+        rollout.gains.truncate(2);
     }
     let seeds = [
         (GOOD.to_owned(), "m.csv"),

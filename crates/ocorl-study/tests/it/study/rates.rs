@@ -63,9 +63,9 @@ fn plans_and_runs_obey_a_rate_that_only_one_input_has() {
         // As a file it says the same.
         let plan = PlanFile::parse(&asked.text().unwrap(), "plan.json").unwrap();
         assert_eq!(plan.limits.max_rate, Some(vec![Some(4.0), None]));
-        let leg = &plan.legs[0];
+        let rollout = &plan.rollouts[0];
         let rows = |j: usize| -> Vec<(f64, f64)> {
-            leg.times.iter().zip(&leg.controls).map(|(t, u)| (*t, u[j])).collect()
+            rollout.times.iter().zip(&rollout.controls).map(|(t, u)| (*t, u[j])).collect()
         };
         let planned = fastest(&rows(0), 0.02);
         assert!(planned <= 4.0 * (1.0 + 1e-9), "episode {episode}: {planned} per second");

@@ -143,7 +143,7 @@ fn late_missed_and_extra_measurements_are_kept_and_counted() {
     let mut study = begin(folder.path());
     let plan = study.ask(&mut ()).unwrap().unwrap();
     let mut measured = measure(&plan);
-    let gap = plan.legs[0].measure_at[1] - plan.legs[0].measure_at[0];
+    let gap = plan.rollouts[0].measure_at[1] - plan.rollouts[0].measure_at[0];
     measured.rows.remove(4);
     measured.rows[0].t += 0.3 * gap;
     let mut extra = measured.rows[2].clone();
@@ -251,7 +251,7 @@ fn old_logs_are_learned_from_before_the_first_episode() {
     assert_eq!(study.import(log.clone(), "old.csv").unwrap(), 5);
     assert_eq!(study.import(log.clone(), "old.csv").unwrap(), 0);
     let plan = study.ask(&mut ()).unwrap().unwrap();
-    assert!(plan.legs[0].planned_cost.is_some(), "with data there is something to plan with");
+    assert!(plan.rollouts[0].planned_cost.is_some(), "with data there is something to plan with");
     drop(study);
     let mut again = Study::open(folder.path(), Access::Write).unwrap();
     let told = measure(&again.ask(&mut ()).unwrap().unwrap());

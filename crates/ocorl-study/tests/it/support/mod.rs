@@ -12,7 +12,7 @@ use ocorl::random::Stream;
 use ocorl::system::{Benchmark, Dynamics};
 use ocorl::track::{MpcSettings, MpcSolver, Reference, Solver};
 use ocorl_study::control::{ITERATIONS, Maker};
-use ocorl_study::plan_file::{FORMAT, LegTable, Limits, Named, PlanFile, VERSION};
+use ocorl_study::plan_file::{FORMAT, Limits, Named, PlanFile, RolloutTable, VERSION};
 use std::sync::Arc;
 
 /// The best plan on the true equations, as a file.
@@ -25,7 +25,7 @@ pub(crate) fn plan_file(name: &str, intervals: usize) -> PlanFile {
     let r = Reference::new(plan, b.dynamics().as_mut(), &b.task.angles);
     let (nx, rows) = (b.dims().state, |b: &Blocks| b.iter().map(<[f64]>::to_vec).collect::<Vec<_>>());
     let named = |q: &[ocorl::system::Quantity]| q.iter().map(Named::from).collect();
-    let leg = LegTable {
+    let rollout = RolloutTable {
         start: 0,
         initial_state: b.task.initial_state.clone(),
         times: r.plan.times.clone(),
@@ -56,7 +56,7 @@ pub(crate) fn plan_file(name: &str, intervals: usize) -> PlanFile {
         state_limits: None,
         safe_control: b.task.safe_control.clone(),
         backup: None,
-        legs: vec![leg],
+        rollouts: vec![rollout],
         learner: None,
     }
 }
@@ -67,16 +67,16 @@ pub(crate) fn model(file: &PlanFile, count: usize) -> Arc<dyn StatisticalModel> 
     let (mut f, mut data) = (b.dynamics(), Measurements::new(b.dims()));
     let (nx, nz) = (b.dims().state, b.dims().point());
     let mut rng = Stream::root(5).child("data").rng();
-    let leg = &file.legs[0];
+    let rollout = &file.rollouts[0];
     for i in 0..count {
-        let k = i * leg.controls.len() / count;
-        let mut z: Vec<f64> = leg.states[k].iter().chain(&leg.controls[k]).copied().collect();
+        let k = i * rollout.controls.len() / count;
+        let mut z: Vec<f64> = rollout.states[k].iter().chain(&rollout.controls[k]).copied().collect();
         for z in &mut z {
             *z += 0.2 * rng.normal();
         }
         let mut y = vec![0.0; nx];
         f.derivative(Points::new(&z, nz), &mut y);
-        data.push(leg.times[k], &z[..nx], &z[nx..], &y, &b.task.noise_std).unwrap();
+        data.push(rollout.times[k], &z[..nx], &z[nx..], &y, &b.task.noise_std).unwrap();
     }
     let mut gp = GaussianProcess::for_task(&b.task, Settings::default()).unwrap();
     gp.update(&data).unwrap();

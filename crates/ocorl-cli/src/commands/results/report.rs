@@ -1,30 +1,20 @@
 //! The Markdown report of all studies, `docs/results.md`. Every number and every statement in it is computed from the results.
 
-use crate::cell::CellResult;
-use crate::claims::{NEAR, claims};
-use crate::progress::{Progress, measurements_until_within};
-use crate::prose::{bullet, listed, paragraph, percent};
-use crate::results::{Group, Results};
-use crate::statistics::{mean, median, sample_std};
-use crate::sweep::About;
-use crate::table1::{STRATEGIES, Table1};
-use crate::threads::Timing;
+use super::claims::{NEAR, claims};
+use super::prose::{bullet, listed, paragraph};
 use ocorl::system::{Benchmark, Text};
+use ocorl_study::cell::CellResult;
+use ocorl_study::progress::{Progress, measurements_until_within};
+use ocorl_study::results::{Group, Results};
+use ocorl_study::run::numbers::percent;
+use ocorl_study::statistics::{mean, median, sample_std};
+use ocorl_study::sweep::Studied;
+use ocorl_study::table1::{Learned, STRATEGIES, Table1};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The results of a study with their origin.
-pub struct Studied {
-    /// Results of the cells.
-    pub results: Results,
-    /// Origin of the results (command, date, machine); `None` if it was not recorded.
-    pub about: Option<About>,
-    /// Run times of the cells, by cell id.
-    pub timings: BTreeMap<String, Timing>,
-}
-
 /// The complete report of the given studies. `figures` is the path of the figures relative to the report.
-pub fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
+pub(super) fn report(studies: &BTreeMap<String, Studied>, figures: &str) -> String {
     let mut text = String::from("# Results\n\n");
     text += &paragraph(
         "`ocorl results` writes this file from the data in `studies/results`. Each study is a grid in `studies/`; its results are `results.csv` (one \
@@ -171,7 +161,7 @@ fn table(studied: &Studied) -> String {
                 ));
             }
         }
-        let means = row.learned.each_ref().map(super::table1::Learned::mean);
+        let means = row.learned.each_ref().map(Learned::mean);
         if let Some(best) = (0..3).min_by(|a, b| means[*a].total_cmp(&means[*b])) {
             nearest[best] += 1;
         }
@@ -490,7 +480,8 @@ fn title(system: &str) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::run;
+    use ocorl_study::sweep::About;
+    use ocorl_study::testing::run;
 
     const DONE: &str = "completed";
     const OUT: &str = "state 0 left its limits at t = 1.0";

@@ -1,4 +1,4 @@
-//! Formats Markdown paragraphs, lists and the numbers in them.
+//! Formats Markdown paragraphs and lists.
 
 use std::fmt::Write;
 
@@ -6,12 +6,12 @@ use std::fmt::Write;
 const WIDTH: usize = 120;
 
 /// A paragraph, wrapped at blanks.
-pub(crate) fn paragraph(text: &str) -> String {
+pub(super) fn paragraph(text: &str) -> String {
     broken(text, "", "")
 }
 
 /// A list item, wrapped at blanks.
-pub(crate) fn bullet(text: &str) -> String {
+pub(super) fn bullet(text: &str) -> String {
     broken(text, "- ", "  ")
 }
 
@@ -50,30 +50,8 @@ fn is_marker(word: &str) -> bool {
     numbered || matches!(word, "-" | "+" | "*") || word.chars().all(|c| c == '#' || c == '=')
 }
 
-/// Formats three significant digits, in scientific notation for very large or small values.
-pub(crate) fn three_digits(value: f64) -> String {
-    match value.abs() {
-        a if !a.is_finite() => "–".into(),
-        0.0 => "0".into(),
-        a if (1e-4..1e5).contains(&a) => {
-            // The number of decimals follows from the rounded value: 9.996 is 10.0.
-            let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 6")]
-            let decimals = (2.0 - rounded.abs().log10().floor()).max(0.0) as usize;
-            format!("{rounded:.decimals$}")
-        }
-        _ => format!("{value:.2e}"),
-    }
-}
-
-/// Formats a fraction of the optimum in percent, with its sign.
-pub(crate) fn percent(value: f64) -> String {
-    let sign = if value > 0.0 { "+" } else { "" };
-    if value.is_finite() { format!("{sign}{} %", three_digits(value)) } else { "–".into() }
-}
-
 /// Joins items as "a, b and c".
-pub(crate) fn listed(words: &[String]) -> String {
+pub(super) fn listed(words: &[String]) -> String {
     match words {
         [] => String::new(),
         [one] => one.clone(),
@@ -101,11 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_three_digits() {
-        let numbers =
-            [0.0, 0.0046, 0.00214, 9.996, 312.4, 19_420.0, 8.161e5, -2.5, f64::NAN].map(three_digits);
-        assert_eq!(numbers, ["0", "0.00460", "0.00214", "10.0", "312", "19400", "8.16e5", "-2.50", "–"]);
-        assert_eq!([0.5, -0.5, 0.0].map(percent), ["+0.500 %", "-0.500 %", "0 %"]);
+    fn items_are_joined() {
         assert_eq!(listed(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
 }

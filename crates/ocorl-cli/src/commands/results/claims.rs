@@ -1,20 +1,21 @@
 //! The paper's claims, each with a verdict and the numbers that support it, computed from the results of the studies. The comparators are
 //! the exact optimum and the optimal zero-order hold of the known system, not the values the paper prints.
 
-use crate::known::Known;
-use crate::progress::{Progress, mean_cumulative_regret, measurements_until_within};
-use crate::prose::{bullet, listed, paragraph, percent, three_digits};
-use crate::report::Studied;
-use crate::results::{Group, Results};
-use crate::statistics::{growth_exponent, mean, median, sample_std};
-use crate::table1::{Learned, Row, STRATEGIES, Table1};
+use super::prose::{bullet, listed, paragraph};
 use ocorl::system::Benchmark;
+use ocorl_study::known::Known;
+use ocorl_study::progress::{Progress, mean_cumulative_regret, measurements_until_within};
+use ocorl_study::results::{Group, Results};
+use ocorl_study::run::numbers::{percent, three_digits};
+use ocorl_study::statistics::{growth_exponent, mean, median, sample_std};
+use ocorl_study::sweep::Studied;
+use ocorl_study::table1::{Learned, Row, STRATEGIES, Table1};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Relative distance to the optimum that counts as near: 1 %.
-pub(crate) const NEAR: f64 = 0.01;
+pub(super) const NEAR: f64 = 0.01;
 /// A zero-order hold within this many percent of the optimum counts as equal to continuous control.
 const AS_GOOD: f64 = 0.01;
 
@@ -65,7 +66,7 @@ struct Claim {
 }
 
 /// The claims for which there are results, as a Markdown list; empty without results.
-pub fn claims(studies: &BTreeMap<String, Studied>) -> String {
+pub(super) fn claims(studies: &BTreeMap<String, Studied>) -> String {
     let of = |name: &str| studies.get(name).map(|studied| &studied.results);
     let table = of("table1").map(|results| (results, Table1::new(results)));
     let all = [
@@ -482,8 +483,8 @@ fn title(system: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::CellResult;
-    use crate::testing::run;
+    use ocorl_study::cell::CellResult;
+    use ocorl_study::testing::run;
 
     const DONE: &str = "completed";
     const OUT: &str = "state 0 left its limits at t = 1.0";
