@@ -79,7 +79,7 @@ CASES = {
     "noise 10 x": (0, lambda n: ["--noise", "10"], none, "noise of"),
     "noise 100 x": (0, lambda n: ["--noise", "100"], none, "noise of"),
     "10 % of rows x 1000": (0, lambda n: ["--spikes", "0.1"], none, "from the model of the other rows"),
-    "20 % heavy tails": (0, lambda n: ["--tails", "0.2"], none, ""),
+    "20 % heavy tails": (0, lambda n: ["--tails", "0.2"], none, "heavy tails"),
 }
 
 

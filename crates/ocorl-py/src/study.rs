@@ -342,7 +342,6 @@ impl Study {
                 let mut document = json!(overview);
                 document["worth"] = json!(worth);
                 document["notes"] = json!(notes);
-                document["data_problems"] = json!(study.notices());
                 Ok(document)
             })?;
             Ok(python(py, &status)?)
@@ -436,15 +435,12 @@ impl Study {
     /// All measurements: episode, start, t, x, u, x_dot (`None` where it was not measured), asked_t, used.
     fn measurements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, "Study.measurements", || {
-            let (rows, weights, dims) = self.with(py, "Study.measurements", |study| {
+            let (rows, dims) = self.with(py, "Study.measurements", |study| {
                 let each = study.history().episodes.iter();
                 let rows: Vec<(usize, bool, Row)> = each
                     .flat_map(|e| e.rows.iter().map(|row| (e.episode, e.is_used(), row.clone())))
                     .collect();
-                let weight =
-                    |(episode, _, row): &(usize, bool, Row)| study.weight(*episode, row.start, row.t);
-                let weights: Vec<f64> = rows.iter().map(weight).collect();
-                Ok((rows, weights, study.system().task.dims()))
+                Ok((rows, study.system().task.dims()))
             })?;
             let dict = PyDict::new(py);
             let whole = |of: fn(&(usize, bool, Row)) -> f64| rows.iter().map(of).collect::<Vec<f64>>();
@@ -453,7 +449,6 @@ impl Study {
             dict.set_item("episode", PyArray1::from_iter(py, episodes))?;
             dict.set_item("start", PyArray1::from_iter(py, rows.iter().map(|(.., row)| count(row.start))))?;
             dict.set_item("used", PyArray1::from_iter(py, rows.iter().map(|(_, used, _)| *used)))?;
-            dict.set_item("weight", vector(py, &weights))?;
             dict.set_item("t", vector(py, &whole(|(.., row)| row.t)))?;
             dict.set_item("asked_t", vector(py, &whole(|(.., row)| row.asked_t.unwrap_or(f64::NAN))))?;
             let all = |of: &dyn Fn(&Row) -> Vec<f64>| {
@@ -572,7 +567,6 @@ fn record(
         "far_from_the_model": strange.as_ref().map(|strange| strange.far),
         "warning": strange.and_then(|strange| strange.warning()),
         "notes": receipt.notes,
-        "data_problems": study.notices(),
     }))
 }
 

@@ -56,18 +56,6 @@ def test_telling_is_looked_at_and_nothing_is_half_kept(study: ocorl.Study) -> No
         study.tell(plan, **good, more=True, correct=True)
 
 
-def test_what_is_wrong_with_the_data_is_told(study: ocorl.Study) -> None:
-    plan = study.ask()
-    assert study.tell(plan, **measured(plan)).data_problems == []
-    plan = study.ask()
-    rows = measured(plan)
-    wrong = {**rows, "x_dot": rows["x_dot"] * np.where(np.arange(5) == 2, 1000.0, 1.0)[:, None]}
-    (problem,) = study.tell(plan, **wrong).data_problems
-    assert problem["text"].startswith("episode 1, row 3") and "include" in problem["cure"]
-    assert study.status()["data_problems"] == [problem]
-    assert study.to_dict()["weight"].tolist() == [1.0] * 7 + [0.0] + [1.0] * 2
-
-
 def test_halves_corrections_failures_and_notes(study: ocorl.Study) -> None:
     plan = study.ask()
     all_of = measured(plan)

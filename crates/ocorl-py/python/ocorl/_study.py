@@ -69,8 +69,6 @@ class Receipt(Mapping[str, Any]):
     warning: str | None = None
     #: Remarks about the data.
     notes: Any = ()
-    #: What is wrong with the data after this recording, the most important first: each has a ``text`` and a ``cure``.
-    data_problems: Any = ()
     #: Further entries.
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -620,11 +618,7 @@ class Study(_ocorl.Study, Tabular):
                 columns(states, told["x"]),
                 columns(controls, told["u"]),
                 columns(states, told["x_dot"], "_dot"),
-                {
-                    "asked_t": told["asked_t"],
-                    "used": np.asarray(told["used"], dtype=bool),
-                    "weight": told["weight"],
-                },
+                {"asked_t": told["asked_t"], "used": np.asarray(told["used"], dtype=bool)},
             )
         if table == "episodes":
             each = self.episodes

@@ -18,8 +18,8 @@ const MARGIN: (f64, f64) = (6.0, 6.0);
 const OUTPUT: f64 = 4.0;
 /// Leave-one-out residual, in standard deviations, above which an entry belongs to heavy tails.
 const TAIL: f64 = 4.5;
-/// Largest share of entries that belong to heavy tails.
-const LARGEST_SHARE: f64 = 0.35;
+/// Largest share of entries that belong to heavy tails, in per cent.
+const LARGEST_SHARE: usize = 35;
 /// Smallest number of rows from which noise is estimated.
 const LEAST_ROWS: usize = 8;
 /// Factors from which the search for the noise starts; its prior allows about one decade around each.
@@ -202,7 +202,7 @@ fn round(
             }
         }
         tails.sort_by(|a, b| b.0.total_cmp(&a.0));
-        tails.truncate((LARGEST_SHARE * n as f64) as usize);
+        tails.truncate(LARGEST_SHARE * n / 100);
         proposed[j].additional.fill(0.0);
         for (_, i, rho) in tails {
             proposed[j].additional[i] = rho;
