@@ -136,7 +136,8 @@ fn short(value: f64) -> String {
     }
 }
 
-fn with_unit(value: f64, unit: &str) -> String {
+/// A number with its unit, if it has one.
+pub(super) fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { short(value) } else { format!("{} {unit}", short(value)) }
 }
 

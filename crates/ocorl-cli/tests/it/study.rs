@@ -54,6 +54,19 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("output is UTF-8")
 }
 
+#[test]
+fn times_have_their_unit() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let new = said(folder.path(), &["study", "new", "lab", "--system", "pendulum"]);
+    assert!(new.contains("; horizon 10 s; "), "{new}");
+    let asked = ocorl(folder.path(), &["study", "ask", "lab", "--out", "plan.json"]);
+    let remark = text(&asked.stderr);
+    assert!(remark.starts_with("episode 0: run it for 10 s, measure at 10 times; "), "{remark}");
+    // The paper gives these quantities without units.
+    let new = said(folder.path(), &["study", "new", "other", "--system", "glucose-in-blood"]);
+    assert!(new.contains("; horizon 0.45; "), "{new}");
+}
+
 fn begin(folder: &Path) {
     let words = [&["study", "new", "lab", "--system", "van-der-pol"][..], &SMALL].concat();
     said(folder, &words);

@@ -3,6 +3,7 @@
 use super::Folder;
 use crate::GlobalArgs;
 use crate::choices::{Choices, config};
+use crate::commands::list::with_unit;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json};
 use ocorl_study::price::Prices;
@@ -62,12 +63,12 @@ pub(super) fn run(arguments: &Arguments, global: GlobalArgs) -> Result<Answer, F
             system.name,
             names(&task.states),
             names(&task.controls),
-            task.horizon,
+            with_unit(task.horizon, task.time_unit()),
             created.settings.episodes,
             created.settings.measurements,
             created.settings.caution.name(),
             created.seed,
         ),
-        remark: format!("next: ocorl study ask {folder} > plan.json\n"),
+        remark: format!("next: ocorl study ask {folder} --out plan.json\n"),
     })
 }

@@ -2,6 +2,7 @@
 
 use super::Writing;
 use crate::GlobalArgs;
+use crate::commands::list::with_unit;
 use crate::errors::Failure;
 use crate::terminal::{Answer, json, say};
 use ocorl::event::{Event, Watch};
@@ -160,7 +161,8 @@ pub(super) fn ask(arguments: &Ask, global: GlobalArgs) -> Result<Answer, Failure
     } else {
         format!(
             "episode {}: {again}run it for {}, measure {when}; then: ocorl study tell {folder} measured.csv\n",
-            plan.episode, plan.valid_for
+            plan.episode,
+            with_unit(plan.valid_for, study.system().task.time_unit())
         )
     };
     match &arguments.out {

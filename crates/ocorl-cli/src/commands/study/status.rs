@@ -116,11 +116,11 @@ fn next(study: &Study, folder: &str) -> String {
         }
         return text
             + &format!(
-                "next: ocorl study ask {folder} > plan.json, run it, ocorl study tell {folder} measured.csv\n"
+                "next: ocorl study ask {folder} --out plan.json, run it, ocorl study tell {folder} measured.csv\n"
             );
     }
     match study.over() {
-        None => format!("next: ocorl study ask {folder} > plan.json\n"),
+        None => format!("next: ocorl study ask {folder} --out plan.json\n"),
         Some(Verdict::EpisodesUsed) => "finished: all episodes were run\n".into(),
         Some(Verdict::BudgetUsed) => "finished: the next episode would cost more than what remains\n".into(),
     }

@@ -6,5 +6,6 @@ mod deadline;
 mod export;
 mod faults;
 mod fuzz;
+mod learned;
 mod levels;
 mod session;
