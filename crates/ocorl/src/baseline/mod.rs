@@ -21,6 +21,7 @@ use crate::simulate::{Experiment, Integrator, Outcome, Policy, Run, Simulator, T
 use crate::system::{Bounds, HeldReference, KnownSystem, Quantity, SystemError, Text};
 use crate::track::{FallbackSettings, Feedback, Hold, MpcSettings, Reference, mpc, rate_limited, replan};
 use search::{Search, within_limits};
+use std::sync::Arc;
 
 /// Minimum number of integration steps in a hold.
 const HOLD_SUBSTEPS: usize = 20;
@@ -197,7 +198,7 @@ pub fn continuous(
     seeds: &[&Plan],
 ) -> Result<Continuous, BaselineError> {
     check(benchmark, settings)?;
-    let search = Search { benchmark, settings, seeds };
+    let search = Search { benchmark, settings, seeds, spent: Arc::default() };
     let plan = search.plan().map_err(|source| no_plan(benchmark, source))?;
     // A plan along a limit must be followed.
     let state_bounds = loosened(&benchmark.task.state_bounds);

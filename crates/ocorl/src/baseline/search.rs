@@ -5,23 +5,27 @@
 //! cost is stable.
 
 use super::BaselineSettings;
+use crate::linalg::{Linearization, Points};
 use crate::plan::{
     Attempt, Origin, Plan, PlanError, Problem, Raced, RoughToFine, SearchKind, Settings, Start,
-    Transcription, best_of, each_of, in_stages, plan_within_limits, race, sampled_starts, uniform_grid,
-    variations,
+    Transcription, best_of, better, each_of, in_stages, neighbours, plan_within_limits, race, sampled_starts,
+    tightened_starts, uniform_grid, variations,
 };
 use crate::random::Stream;
 use crate::simulate::Trajectory;
-use crate::system::{Bounds, Dynamics, KnownSystem};
+use crate::system::{Bounds, Dims, Dynamics, KnownSystem};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Kinds of searches that compete, in order. Their sizes are fractions of half the range of each control.
-const KINDS: [SearchKind; 11] = [
+const KINDS: [SearchKind; 12] = [
     SearchKind::random("whole horizon", 1, 0.1, 3),
     SearchKind::sampled("sampled, 4 stages", 4, 0.5, 3),
+    SearchKind::tightened("tighter limits", 4),
+    SearchKind::random("whole horizon, fast", 1, 1.0, 8).with_cycles(10.0).relative(),
     SearchKind::random("5 stages", 5, 0.1, 1),
     SearchKind::varied("varied"),
     SearchKind::sampled("sampled", 1, 0.5, 3),
-    SearchKind::random("whole horizon, fast", 1, 0.3, 6).with_cycles(10.0),
     SearchKind::random("3 stages", 3, 0.3, 3),
     SearchKind::random("8 stages", 8, 0.5, 1),
     SearchKind::random("12 stages", 12, 0.3, 1),
@@ -33,8 +37,27 @@ const KINDS: [SearchKind; 11] = [
 /// same poor basin.
 const AGREEMENT: usize = 3;
 
-/// Largest estimated error of the integration on the coarse grid, relative to the cost of the best plan there.
+/// Number of times that all kinds of searches run, for each unit of effort, unless enough of them agree before.
+const PASSES: usize = 4;
+
+/// Largest number of rounds of searches around the best basins, for each unit of effort; number of rounds in sequence without success after
+/// which they end, or that of the basins, if it is smaller; and number of searches in a round.
+const ROUNDS: usize = 12;
+const PATIENCE: usize = 3;
+const NEIGHBOURS: usize = 8;
+
+/// Largest change of the cost of the best plan on the coarse grid with a more accurate integration.
 const ACCURATE: f64 = 1e-2;
+
+/// Largest number of evaluations of f in an interval of the coarse grid.
+const MOST_STAGES: usize = 32;
+
+/// Largest number of evaluations of f for each unit of effort before no new search begins; an evaluation with Jacobian counts as many as it
+/// has columns, plus one.
+const EVALUATIONS: usize = 60_000_000;
+
+/// Difference of the cost on the coarse and on the fine grid, relative to the cost, above which the coarse grid is refined.
+const RESOLVED: f64 = 0.03;
 
 /// Largest number of basins that are searched again with a more accurate integration.
 const KEPT: usize = 3;
@@ -59,6 +82,37 @@ pub(super) struct Search<'a> {
     pub(super) benchmark: &'a KnownSystem,
     pub(super) settings: &'a BaselineSettings,
     pub(super) seeds: &'a [&'a Plan],
+    /// Number of evaluations of f so far.
+    pub(super) spent: Arc<AtomicUsize>,
+}
+
+/// Dynamics that add the number of their evaluations to a total when they are dropped.
+struct Counted {
+    inner: Box<dyn Dynamics>,
+    count: usize,
+    total: Arc<AtomicUsize>,
+}
+
+impl Dynamics for Counted {
+    fn dims(&self) -> Dims {
+        self.inner.dims()
+    }
+
+    fn derivative(&mut self, z: Points<'_>, out: &mut [f64]) {
+        self.count += z.len();
+        self.inner.derivative(z, out);
+    }
+
+    fn linearize(&mut self, z: Points<'_>, out: &mut Linearization) {
+        self.count += z.len() * (1 + z.dim());
+        self.inner.linearize(z, out);
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.total.fetch_add(self.count, Ordering::Relaxed);
+    }
 }
 
 impl Search<'_> {
@@ -96,12 +150,9 @@ impl Search<'_> {
 
     /// Returns the best result of all kinds of searches, on a grid on which its cost is stable.
     fn portfolio(&self) -> Result<Plan, PlanError> {
-        let raced = self.race()?;
-        let times = uniform_grid(self.horizon(), self.settings.intervals);
-        let count = REFINED * self.settings.effort;
-        let mut plan = raced.refined(count, WORTH_REFINING, &mut |plan| self.refine(plan, &times))?;
+        let mut plan = self.portfolio_on_grids()?;
         let most = FINER * plan.controls.len();
-        while 2 * plan.controls.len() <= most {
+        while 2 * plan.controls.len() <= most && !self.is_spent() {
             let times = uniform_grid(self.horizon(), 2 * plan.controls.len());
             let Ok(finer) = self.refine(&plan, &times) else { break };
             let change = (finer.cost - plan.cost).abs();
@@ -113,42 +164,112 @@ impl Search<'_> {
         Ok(plan)
     }
 
-    /// Lets the searches compete on the coarse grid, and again where its integration has misled them.
-    fn race(&self) -> Result<Raced, PlanError> {
-        let (coarse, mut transcription) = (self.coarse(), Transcription::default());
-        let mut kept = Vec::new();
+    /// Lets the searches compete on a coarse grid, and on one of twice the intervals as long as the best plan costs something else on the
+    /// fine grid. Returns that plan on the fine grid.
+    fn portfolio_on_grids(&self) -> Result<Plan, PlanError> {
+        let times = uniform_grid(self.horizon(), self.settings.intervals);
+        let (mut intervals, mut known, mut best) = (self.coarse().len() - 1, Vec::new(), None);
         loop {
-            let problem = Problem { transcription, ..Problem::of(&self.benchmark.task, &coarse) };
-            let raced = self.race_on(&problem, kept)?;
-            let accurate =
-                transcription.accurate(&|| self.dynamics(), &problem, &raced.basins[0].start(), ACCURATE);
-            if accurate == transcription {
-                return Ok(raced);
+            let coarse = uniform_grid(self.horizon(), intervals);
+            let mut doubtful = Vec::new();
+            let raced = self.race(&coarse, &known, &mut doubtful)?;
+            let rough = raced.basins[0].cost;
+            known = raced.basins[..raced.basins.len().min(KEPT)].to_vec();
+            let (count, attempts) = (REFINED * self.settings.effort, raced.attempts.clone());
+            let found = raced.refined(count, WORTH_REFINING, &mut |plan| self.refine(plan, &times));
+            let others = doubtful.iter().map(|plan| self.refine(plan, &times));
+            let found = others.fold(found, better).map(|plan| Plan { attempts, ..plan });
+            let plan = best.map_or(found.clone(), |best| better(found, best))?;
+            intervals *= 2;
+            let resolved = (plan.cost - rough).abs() <= RESOLVED * plan.cost.abs();
+            if resolved || 2 * intervals > self.settings.intervals || self.is_spent() {
+                return Ok(plan);
             }
-            transcription = accurate;
-            let problem = Problem { transcription, ..problem };
-            let followed = |plan: &Plan| plan.followed(self.dynamics().as_mut(), &problem);
-            let starts: Vec<Start> = raced.basins.iter().take(KEPT).map(followed).collect();
-            kept = each_of(&|| self.dynamics(), &problem, &rough(), &starts);
+            known.push(plan.clone());
+            best = Some(Ok(plan));
         }
+    }
+
+    /// Lets the searches compete on the coarse grid, and again where its integration has misled them. `doubtful` receives the best plan of
+    /// each race whose cost another integration did not confirm: it may be wrong, or the search there may have left its basin.
+    fn race(&self, coarse: &[f64], known: &[Plan], doubtful: &mut Vec<Plan>) -> Result<Raced, PlanError> {
+        let (mut transcription, mut improved) = (Transcription::default(), false);
+        let first = Problem::of(&self.benchmark.task, coarse);
+        let mut kept = known.iter().map(|plan| self.again(plan, &first, &rough())).collect();
+        loop {
+            let problem = Problem { transcription, ..first };
+            let mut raced = self.race_on(&problem, kept)?;
+            loop {
+                let finer = transcription.finer();
+                let finer = finer.filter(|finer| finer.stages() <= MOST_STAGES && !self.is_spent());
+                let misled =
+                    finer.and_then(|finer| self.misled(&raced, &Problem { transcription: finer, ..problem }));
+                if let Some((finer, again)) = misled {
+                    doubtful.push(raced.basins.swap_remove(0));
+                    (transcription, kept, improved) = (finer, again, false);
+                    break;
+                }
+                if improved || self.is_spent() {
+                    return Ok(raced);
+                }
+                self.improve(&mut raced, &problem);
+                improved = true;
+            }
+        }
+    }
+
+    /// Searches in the best basins with the more accurate integration of `finer`. Returns it with the results if the cost of the best one is
+    /// another there.
+    fn misled(
+        &self,
+        raced: &Raced,
+        finer: &Problem<'_>,
+    ) -> Option<(Transcription, Vec<Result<Plan, PlanError>>)> {
+        let again = |plan| self.again(plan, finer, &rough());
+        let (best, others) = raced.basins[..raced.basins.len().min(KEPT)].split_first()?;
+        let result = again(best);
+        let changed = |plan: &Plan| (plan.cost - best.cost).abs() > ACCURATE * best.cost.abs();
+        if result.as_ref().is_ok_and(|plan| !changed(plan)) {
+            return None;
+        }
+        Some((finer.transcription, std::iter::once(result).chain(others.iter().map(again)).collect()))
+    }
+
+    /// Searches around the best basins.
+    fn improve(&self, raced: &mut Raced, problem: &Problem<'_>) {
+        let (rest, stream) = (&self.benchmark.task.safe_control, self.stream().child("around"));
+        let (rounds, patience) = (ROUNDS * self.settings.effort, PATIENCE.min(raced.basins.len()));
+        raced.improve(rounds, patience, &mut |round, basins| {
+            if self.is_spent() {
+                return Vec::new();
+            }
+            let nearest = &basins[..basins.len().min(KEPT)];
+            let starts = neighbours(nearest, rest, NEIGHBOURS, &stream.index(round));
+            each_of(&|| self.dynamics(), problem, &rough(), &starts)
+        });
     }
 
     /// Lets all kinds of searches compete. `kept` has the results of searches in known basins.
     fn race_on(&self, problem: &Problem<'_>, kept: Vec<Result<Plan, PlanError>>) -> Result<Raced, PlanError> {
-        let (coarse, rough) = (problem.times, rough());
+        let (coarse, rough, rest) = (problem.times, rough(), &self.benchmark.task.safe_control);
         let make = || self.dynamics();
         let mut number = 0;
         race(&self.kinds(), AGREEMENT, None, kept, &mut |kind, best| {
+            if best.is_some() && self.is_spent() {
+                return Vec::new();
+            }
             let stream = self.stream().child(kind.name).index(number);
             number += 1;
             let starts = |count: usize| match (kind.origin, best) {
-                (Origin::Varied, Some(best)) => variations(best, &self.benchmark.task.safe_control, &stream),
-                _ => self.starts(kind, &Problem { times: &coarse[..=count], ..*problem }, stream),
+                (Origin::Varied, Some(best)) => variations(best, rest, &stream),
+                (Origin::Tightened, Some(best)) => {
+                    tightened_starts(&make, problem, kind, rest, best, &rough, &stream)
+                }
+                _ => self.starts(kind, &Problem { times: &coarse[..=count], ..*problem }, best, stream),
             };
             if kind.stages == 1 {
                 return each_of(&make, problem, &rough, &starts(coarse.len() - 1));
             }
-            let rest = &self.benchmark.task.safe_control;
             vec![in_stages(coarse, kind.stages, rest, &starts, &mut |times, starts| {
                 best_of(&make, &Problem { times, ..*problem }, &rough, starts)
             })]
@@ -156,9 +277,23 @@ impl Search<'_> {
     }
 
     /// Returns the starts of a kind for a problem on a beginning of the coarse grid.
-    fn starts(&self, kind: &SearchKind, problem: &Problem<'_>, stream: Stream) -> Vec<Start> {
+    fn starts(
+        &self,
+        kind: &SearchKind,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stream: Stream,
+    ) -> Vec<Start> {
         let (task, times) = (&self.benchmark.task, problem.times);
-        let unit = control_unit(&task.control_bounds, &task.safe_control);
+        let mut unit = control_unit(&task.control_bounds, &task.safe_control);
+        if let Some(best) = best.filter(|_| kind.relative) {
+            // Limits may be much wider than a good control is large.
+            let sizes = best.control_sizes(&task.safe_control);
+            unit.iter_mut()
+                .zip(sizes)
+                .filter(|(_, size)| *size > 0.0)
+                .for_each(|(unit, size)| *unit = unit.min(size));
+        }
         if kind.origin == Origin::Sampled {
             let problem = Problem { state_bounds: Some(&task.state_bounds), ..*problem };
             let make = || self.dynamics();
@@ -170,25 +305,33 @@ impl Search<'_> {
         resampled.chain(own).collect()
     }
 
-    /// Returns the kinds of searches for the effort of the settings: all kinds as often as the effort says, each time with other random
-    /// starts.
+    /// Returns the kinds of searches for the effort of the settings: all kinds several times, each time with other random starts.
     fn kinds(&self) -> Vec<SearchKind> {
         let BaselineSettings { stages, effort, .. } = *self.settings;
         let own = SearchKind { name: "given stages", stages, ..KINDS[0] };
-        let all = std::iter::repeat_n(KINDS, effort).flatten();
+        let all = std::iter::repeat_n(KINDS, PASSES * effort).flatten();
         (stages > 1).then_some(own).into_iter().chain(all).collect()
     }
 
-    /// Searches on other node times, beginning with the trajectory of the feedback law of `plan`.
+    /// Searches for the plan of another problem in the basin of `plan`.
+    fn again(&self, plan: &Plan, problem: &Problem<'_>, settings: &Settings) -> Result<Plan, PlanError> {
+        best_of(&|| self.dynamics(), problem, settings, &plan.on_grid(self.dynamics().as_mut(), problem))
+    }
+
+    /// Searches on other node times, beginning in the basin of `plan`.
     fn refine(&self, plan: &Plan, times: &[f64]) -> Result<Plan, PlanError> {
         let (problem, fine) = (Problem::of(&self.benchmark.task, times), iterations(500));
-        let start = plan.followed(self.dynamics().as_mut(), &problem);
-        let found = best_of(&|| self.dynamics(), &problem, &fine, &[start])?;
+        let found = self.again(plan, &problem, &fine)?;
         within_limits(self.benchmark, problem, &fine, found)
     }
 
     fn dynamics(&self) -> Box<dyn Dynamics> {
-        self.benchmark.dynamics()
+        Box::new(Counted { inner: self.benchmark.dynamics(), count: 0, total: self.spent.clone() })
+    }
+
+    /// Returns whether the searches have evaluated f as often as they may.
+    fn is_spent(&self) -> bool {
+        self.spent.load(Ordering::Relaxed) > EVALUATIONS * self.settings.effort.max(1)
     }
 
     fn horizon(&self) -> f64 {
@@ -235,4 +378,27 @@ pub(super) fn within_limits(
     let problem = Problem { state_bounds: Some(limits), ..problem };
     let found = plan_within_limits(benchmark.dynamics().as_mut(), &problem, settings, &start)?;
     Ok(Plan { attempts, ..found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Benchmark;
+
+    #[test]
+    fn no_further_kind_of_search_begins_when_f_has_been_evaluated_often_enough() {
+        let mut weak = Benchmark::find("pendulum").unwrap();
+        weak.task.control_bounds = Bounds::symmetric([1.0]);
+        let settings = BaselineSettings { intervals: 80, ..BaselineSettings::default() };
+        let kinds = |spent: usize| {
+            let spent = Arc::new(AtomicUsize::new(spent));
+            let search = Search { benchmark: &weak, settings: &settings, seeds: &[], spent: spent.clone() };
+            let mut kinds: Vec<_> = search.plan().unwrap().attempts.iter().map(|found| found.kind).collect();
+            kinds.dedup();
+            (kinds.len(), spent.load(Ordering::Relaxed))
+        };
+        let (all, evaluations) = kinds(0);
+        assert!(all > 3 && (10_000..EVALUATIONS).contains(&evaluations), "{all} {evaluations}");
+        assert_eq!(kinds(EVALUATIONS + 1).0, 1);
+    }
 }

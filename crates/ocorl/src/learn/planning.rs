@@ -233,14 +233,14 @@ impl Planning<'_> {
                     if coarse.is_none() {
                         return Ok(plan.clone());
                     }
-                    let start = if self.settings.effort == 0 {
-                        plan.refined(fine, self.settings.stages)
+                    let starts = if self.settings.effort == 0 {
+                        vec![plan.refined(fine, self.settings.stages)]
                     } else {
                         self.pose(mean, fine, |dynamics, problem, _| {
-                            plan.followed(dynamics().as_mut(), problem)
+                            plan.on_grid(dynamics().as_mut(), problem)
                         })
                     };
-                    count(self.search(mean, fine, &[start]))
+                    count(self.search(mean, fine, &starts))
                 });
                 Plan { attempts, ..best_so_far(known, refined)? }
             }
@@ -323,6 +323,7 @@ impl Planning<'_> {
                 sampled_starts(dynamics, problem, kind, rest, self.control_size, &stream)
             }),
             Origin::Varied => best.map_or(Vec::new(), |best| variations(best, rest, &stream)),
+            Origin::Tightened => Vec::new(),
             Origin::Random => self.starts(kind, intervals),
         };
         if kind.stages == 1 {

@@ -12,10 +12,13 @@
 //! one search to the next. Outside the limits the cost stays finite, so that a search may begin there. [Noc06, chapter 17] describes the
 //! method.
 //!
-//! Left out on purpose: constraints between the steps (they hold at the start of each integration step and at the end), and the curvature
-//! ∂²g/∂z² (Gauss–Newton).
+//! The Hessian of ψ includes λ ∂²g/∂z² where that is positive semidefinite: without it the search hardly moves along constraints such as
+//! 1 + cos θ ≤ ε, whose gradient vanishes with ε. Elsewhere it is that of Gauss–Newton, so that it stays positive semidefinite.
+//!
+//! Left out on purpose: constraints between the steps (they hold at the start of each integration step and at the end).
 
 use super::{Ilqr, Plan, PlanError, Problem, Settings, Start};
+use crate::linalg::small::factorize;
 use crate::linalg::{Blocks, Linearization, Points, Quadratization};
 use crate::system::{Bounds, Constraint, Constraints, Cost, Dims, Dynamics, Extent, add_term};
 
@@ -27,6 +30,11 @@ const INSIDE: f64 = 1e-8;
 
 /// Violation, in units of the scale, above which no plan inside was found.
 const OUTSIDE: f64 = 1e-6;
+
+/// Relative tolerances of the cost: of the first search, whose multipliers are far from the right ones, and of the last. Each search is ten
+/// times as exact as the one before.
+const INEXACT: f64 = 1e-4;
+const EXACT: f64 = 1e-8;
 
 /// Factor on ρ after a search that did not reduce the violation to a quarter.
 const STIFFER: f64 = 5.0;
@@ -42,6 +50,12 @@ const TINY: f64 = 1e-12;
 
 /// Cost of a plan, relative to that of the guess, below which it costs nothing.
 const NOTHING: f64 = 1e-6;
+
+/// Step of the differences that give the curvature of the constraints, relative to max(1, |zᵢ|).
+const DIFFERENCE: f64 = 1e-4;
+
+/// Negative eigenvalue of a curvature, relative to its trace, up to which it counts as an error of the differences.
+const DEFINITE: f64 = 1e-3;
 
 /// Distance from a state limit, relative to the width of the limits, below which the limit counts as reached.
 const NEAR: f64 = 1e-3;
@@ -246,6 +260,41 @@ impl<'a> Limits<'a> {
         out
     }
 
+    /// Computes ∂²g/∂z² of each constraint at gathered points with the gradients `linear`, by differences of the gradients. It is zero where
+    /// it is not positive semidefinite.
+    fn curvatures(&self, times: &[f64], points: &[f64], linear: &Linearization) -> Blocks {
+        let Some(g) = self.general.filter(|g| g.dims().point() > 0) else {
+            return Blocks::zeros(0, times.len());
+        };
+        let (n, m) = (g.dims().point(), g.list().len());
+        let (mut out, mut moved, mut at) =
+            (Blocks::zeros(m * n * n, times.len()), points.to_vec(), Linearization::default());
+        for j in 0..n {
+            let step = |z: &[f64]| DIFFERENCE * z[j].abs().max(1.0);
+            moved.copy_from_slice(points);
+            moved.chunks_exact_mut(n).for_each(|z| z[j] += step(z));
+            g.linearize(times, Points::new(&moved, n), &mut at);
+            for k in 0..times.len() {
+                let out = out.at_mut(k);
+                let by = step(&points[k * n..(k + 1) * n]);
+                let slopes = at.jacobian.at(k).iter().zip(linear.jacobian.at(k));
+                for (i, (new, old)) in slopes.enumerate() {
+                    let (row, i) = (i / n, i % n);
+                    // Half to the element and half to its mirror image.
+                    let half = 0.5 * (new - old) / by;
+                    out[(row * n + j) * n + i] += half;
+                    out[(row * n + i) * n + j] += half;
+                }
+            }
+        }
+        for hessian in out.as_mut_slice().chunks_exact_mut(n * n) {
+            if !is_semidefinite(n, hessian) {
+                hessian.fill(0.0);
+            }
+        }
+        out
+    }
+
     /// Returns c of all rows at all nodes of a plan.
     fn along(&self, plan: &Plan) -> Blocks {
         let (mut points, intervals) = (Vec::new(), plan.controls.len());
@@ -340,14 +389,20 @@ impl<'a> Limits<'a> {
         let scale = plan.cost.abs();
         let mut cost = ConstrainedCost::new(self, problem, if scale > TINY { scale } else { 1.0 });
         let (mut before, mut stuck) = (f64::INFINITY, 0);
+        let given = ilqr.settings.cost_tolerance;
+        let exact = given.max(EXACT);
+        let mut tolerance = INEXACT.max(exact);
         for _ in 0..SEARCHES {
+            ilqr.settings.cost_tolerance = tolerance;
             let found = ilqr.plan(f, &Problem { cost: &cost, ..free }, plan.start().guess());
+            ilqr.settings.cost_tolerance = given;
             let Ok(next) = found else { break };
             plan = next;
             let by = self.violation(&plan).by;
-            if by <= INSIDE {
+            if by <= INSIDE && tolerance <= exact {
                 break;
             }
+            tolerance = (0.1 * tolerance).max(exact);
             cost.update(ilqr, &plan, problem.times);
             if by > 0.25 * before {
                 cost.penalty *= STIFFER;
@@ -364,6 +419,14 @@ impl<'a> Limits<'a> {
         plan.cost = ilqr.cost_of_trajectory(&free);
         Ok(plan)
     }
+}
+
+/// Returns whether a symmetric matrix is positive semidefinite, up to the errors of differences.
+fn is_semidefinite(n: usize, a: &[f64]) -> bool {
+    let trace: f64 = (0..n).map(|i| a[i * n + i]).sum();
+    let mut shifted = a.to_vec();
+    (0..n).for_each(|i| shifted[i * n + i] += DEFINITE * trace);
+    trace > DIFFERENCE && factorize(n, &mut shifted)
 }
 
 /// Passes `problem` to `act` with a quadratic penalty outside its limits and constraints in place of them, for costs of the size `scale`.
@@ -454,12 +517,13 @@ impl<'a> ConstrainedCost<'a> {
         (points, at)
     }
 
-    /// Adds the gradient and the Gauss–Newton Hessian of the terms at one point. `slopes` has the gradients of the constraints there.
+    /// Adds the gradient and the Hessian of the terms at one point. `slopes` has the gradients of the constraints there, and `curves` their
+    /// curvatures; it may be empty.
     fn expand(
         &self,
         at: usize,
         c: &[f64],
-        slopes: &[f64],
+        (slopes, curves): (&[f64], &[f64]),
         scale: f64,
         gradient: &mut [f64],
         hessian: &mut [f64],
@@ -484,6 +548,13 @@ impl<'a> ConstrainedCost<'a> {
                     gradient[place(j)] += scale * pressure * a / unit;
                     for (l, b) in slope.iter().enumerate() {
                         hessian[place(j) * nz + place(l)] += curvature * a * b;
+                    }
+                }
+                let size = inner.point();
+                let curves = curves.chunks_exact(size.max(1)).skip((row - n) * size).take(reach);
+                for (j, curves) in curves.enumerate() {
+                    for (l, curve) in curves[..reach].iter().enumerate() {
+                        hessian[place(j) * nz + place(l)] += scale * pressure / unit * curve;
                     }
                 }
             })
@@ -543,16 +614,20 @@ impl Cost for ConstrainedCost<'_> {
         self.inner.quadratize(times, z, out);
         out.separate_hessians();
         let (points, at_times) = self.steps(times, z);
-        let mut linear = Linearization::default();
+        let (mut linear, mut curves) = (Linearization::default(), Blocks::default());
         if let Some(g) = self.limits.general {
             g.linearize(&at_times, Points::new(&points, g.dims().point()), &mut linear);
+            curves = self.limits.curvatures(&at_times, &points, &linear);
         }
         let mut c = vec![0.0; self.limits.rows()];
         for at in 0..at_times.len() {
             let point = at * self.every;
             let general = self.limits.general.is_some();
-            let (g, slopes) =
-                if general { (linear.value.at(at), linear.jacobian.at(at)) } else { (&[][..], &[][..]) };
+            let (g, slopes) = if general {
+                (linear.value.at(at), (linear.jacobian.at(at), curves.at(at)))
+            } else {
+                (&[][..], (&[][..], &[][..]))
+            };
             self.limits.fill(at, z.at(point), g, &mut c);
             let (gradient, hessian) = (out.gradient.at_mut(point), out.hessian.at_mut(point));
             out.value[point] += self.expand(at, &c, slopes, 1.0, gradient, hessian);
@@ -580,7 +655,8 @@ impl Cost for ConstrainedCost<'_> {
         if let Some(g) = self.limits.general {
             g.linearize(&[time], Points::new(&points, g.dims().point()), &mut linear);
         }
-        let (g, slopes) = (linear.value.as_slice(), linear.jacobian.as_slice());
+        let curves = self.limits.curvatures(&[time], &points, &linear);
+        let (g, slopes) = (linear.value.as_slice(), (linear.jacobian.as_slice(), curves.as_slice()));
         self.limits.fill(self.end(), state, g, &mut c);
         inner + self.expand(self.end(), &c, slopes, self.terminal_scale, gradient, hessian)
     }

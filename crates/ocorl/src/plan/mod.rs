@@ -27,16 +27,22 @@ mod sensitivity;
 mod shooting;
 mod stages;
 mod starts;
+mod tightened;
 mod transcription;
+mod variations;
 
 pub use ilqr::{ForwardPass, Ilqr, Settings, Summary};
 pub use limits::{PathConstraints, plan_within_limits};
-pub use portfolio::{Attempt, Effort, Origin, Raced, SearchKind, SearchOfKind, race, same_basin, variations};
+pub use portfolio::{
+    Attempt, Effort, Origin, Raced, SearchAround, SearchKind, SearchOfKind, race, same_basin,
+};
 pub use rate::RateConstraint;
 pub use sampling::sampled_starts;
 pub use stages::{RoughToFine, Search, in_stages};
 pub use starts::{Start, best_of, better, each_of};
+pub use tightened::tightened_starts;
 pub use transcription::{Quadrature, Transcription};
+pub use variations::{neighbours, variations};
 
 use crate::simulate::Trajectory;
 use crate::system::{Bounds, Cost, Dims, Task};

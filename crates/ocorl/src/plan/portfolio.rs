@@ -22,8 +22,10 @@ pub enum Origin {
     Random,
     /// Controls found by sampling ([`sampled_starts`](super::sampled_starts)).
     Sampled,
-    /// Variations of the best plan so far ([`variations`]).
+    /// Variations of the best plan so far ([`variations`](super::variations)).
     Varied,
+    /// Plans within tighter limits of the controls ([`tightened_starts`](super::tightened_starts)).
+    Tightened,
 }
 
 /// A kind of search.
@@ -41,12 +43,14 @@ pub struct SearchKind {
     pub random: usize,
     /// Source of the starts.
     pub origin: Origin,
+    /// Whether the unit of `size` is the size of the controls of the best plan so far, if that is smaller.
+    pub relative: bool,
 }
 
 impl SearchKind {
     /// Creates searches from the safe control and `random` smooth controls of up to two periods over the horizon.
     pub const fn random(name: &'static str, stages: usize, size: f64, random: usize) -> Self {
-        SearchKind { name, stages, size, cycles: 2.0, random, origin: Origin::Random }
+        SearchKind { name, stages, size, cycles: 2.0, random, origin: Origin::Random, relative: false }
     }
 
     /// Creates searches from `count` controls found by sampling.
@@ -59,10 +63,21 @@ impl SearchKind {
         SearchKind { origin: Origin::Varied, ..SearchKind::random(name, 1, 0.0, 0) }
     }
 
+    /// Creates searches from plans within tighter limits of the controls; these plans are found from `random` smooth controls each.
+    pub const fn tightened(name: &'static str, random: usize) -> Self {
+        SearchKind { origin: Origin::Tightened, cycles: 10.0, ..SearchKind::random(name, 1, 1.0, random) }
+    }
+
     /// Returns the kind with random controls of up to `cycles` periods.
     #[must_use]
     pub const fn with_cycles(self, cycles: f64) -> Self {
         SearchKind { cycles, ..self }
+    }
+
+    /// Returns the kind with random controls of the size of those of the best plan.
+    #[must_use]
+    pub const fn relative(self) -> Self {
+        SearchKind { relative: true, ..self }
     }
 }
 
@@ -110,6 +125,9 @@ impl Effort {
 /// Name of the searches in basins that were found before.
 const KEPT: &str = "kept";
 
+/// Name of the searches around the best basins.
+const AROUND: &str = "around the best";
+
 /// Relative difference of cost below which two plans on the same grid count as one basin.
 const SAME: f64 = 2e-3;
 
@@ -134,6 +152,9 @@ pub struct Raced {
 
 /// Searches of one kind: the results of all its starts at the whole horizon. It also receives the best plan so far.
 pub type SearchOfKind<'a> = dyn FnMut(&SearchKind, Option<&Plan>) -> Vec<Result<Plan, PlanError>> + 'a;
+
+/// Searches of one round around known basins, which it receives with the number of the round.
+pub type SearchAround<'a> = dyn FnMut(usize, &[Plan]) -> Vec<Result<Plan, PlanError>> + 'a;
 
 /// Runs `kinds` in order until the cheapest basin has been found by `agreement` kinds. `known` is the cost of a plan that the caller
 /// already has, maybe on another grid; it counts as a kind of its own. `kept` has the results of searches in basins that were found before:
@@ -212,6 +233,27 @@ impl Raced {
         }
     }
 
+    /// Searches in rounds around the best basins, until `patience` rounds in sequence have found none that is cheaper, or after `rounds`.
+    /// `search` receives the number of the round and the basins, cheapest first, and returns what its searches found; nothing ends the
+    /// rounds. Returns how many rounds there were.
+    pub fn improve(&mut self, rounds: usize, patience: usize, search: &mut SearchAround<'_>) -> usize {
+        let mut without = 0;
+        for round in 0..rounds {
+            if without == patience {
+                return round;
+            }
+            let least = self.basins[0].cost;
+            let results = search(round, &self.basins);
+            if results.is_empty() {
+                return round;
+            }
+            let found = self.add(AROUND, results, &mut None);
+            self.basins.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+            without = if found < least && !same_basin(found, least) { 0 } else { without + 1 };
+        }
+        rounds
+    }
+
     /// Returns the best of the cheapest basins after `refine` has been applied to each of at most `count` that cost at most `factor` times
     /// the cheapest, with the record of the race.
     pub fn refined(
@@ -251,42 +293,6 @@ impl Start {
         });
         std::iter::once(Start::constant(center, intervals)).chain(random).collect()
     }
-}
-
-/// Speeds at which a plan is varied.
-const SPEEDS: [f64; 4] = [0.7, 0.85, 1.2, 1.4];
-
-/// Standard deviations of the random changes of a plan, relative to the size of its controls.
-const CHANGES: [f64; 3] = [0.1, 0.3, 0.6];
-
-/// Returns starts near a plan, on its grid: the same trajectory faster and slower, and with smooth random changes of its controls around
-/// `center`. Neighbouring basins of a swing-up often differ by the time that it takes.
-pub fn variations(plan: &Plan, center: &[f64], stream: &Stream) -> Vec<Start> {
-    let (times, n) = (&plan.times, plan.controls.len());
-    let end = times[n];
-    let at_speed = |speed: &f64| {
-        let other: Vec<f64> = times.iter().map(|t| (speed * t).min(end)).collect();
-        let mut start = Start::constant(center, n);
-        for (k, t) in other[..n].iter().enumerate() {
-            start.controls.at_mut(k).copy_from_slice(if *t < end { plan.control(*t) } else { center });
-        }
-        Start { states: Some(plan.states_at(&other)), ..start }
-    };
-    let square = |r: usize| plan.controls.iter().map(|u| (u[r] - center[r]).powi(2)).sum::<f64>() / n as f64;
-    let size: Vec<f64> = (0..center.len()).map(|r| square(r).sqrt()).collect();
-    let changed = |(i, change): (usize, &f64)| {
-        let zero = vec![0.0; center.len()];
-        let mut start = Start::random(&zero, *change, 4.0, n, &mut stream.index(i).rng());
-        for k in 0..n {
-            for ((u, planned), size) in
-                start.controls.at_mut(k).iter_mut().zip(plan.controls.at(k)).zip(&size)
-            {
-                *u = planned + size * *u;
-            }
-        }
-        Start { states: Some(plan.states.clone()), ..start }
-    };
-    SPEEDS.iter().map(at_speed).chain(CHANGES.iter().enumerate().map(changed)).collect()
 }
 
 #[cfg(test)]
@@ -332,6 +338,23 @@ mod tests {
     #[test]
     fn two_starts_that_agree_are_not_enough() {
         assert_eq!(run([&[7.0, 7.0], &[4.0], &[4.0], &[4.0]], 1, None).1[0], 4.0);
+    }
+
+    #[test]
+    fn rounds_around_the_best_basin_end_when_some_in_sequence_find_none_that_is_cheaper() {
+        // The second and the third round find better basins, the others the same one or nothing.
+        let found = [9.0, 7.0, 5.0, 5.001, f64::NAN, 5.0, 1.0];
+        let plans = vec![Ok(plan(8.0)), Ok(plan(9.0))];
+        let mut raced = race(&[], 1, None, plans, &mut |_, _| Vec::new()).expect("a plan");
+        let mut least = Vec::new();
+        let ran = raced.improve(7, 3, &mut |round, basins| {
+            least.push(basins[0].cost);
+            let failure = PlanError::NoFinitePlan { time: 0.0 };
+            vec![if found[round].is_nan() { Err(failure) } else { Ok(plan(found[round])) }]
+        });
+        assert_eq!((ran, raced.basins[0].cost, raced.attempts.len()), (6, 5.0, 8));
+        assert_eq!(least, [8.0, 8.0, 7.0, 5.0, 5.0, 5.0]);
+        assert_eq!(raced.improve(7, 3, &mut |_, _| Vec::new()), 0);
     }
 
     #[test]

@@ -86,11 +86,19 @@ impl Plan {
         Start { controls: self.controls.clone(), states: Some(self.states.clone()) }
     }
 
-    /// Returns the plan as a start of `problem`, whose grid or integration is finer: the trajectory of its feedback law there. A search from
-    /// it never ends above the cost of the plan, but for the error of the coarse grid. If the law diverges, the start is
-    /// [`refined`](Self::refined).
-    pub fn followed(&self, f: &mut dyn Dynamics, problem: &Problem<'_>) -> Start {
-        let reference = Trajectory { slopes: self.slopes_by(f), ..self.trajectory.clone() };
+    /// Returns the plan as starts of `problem`, whose grid or integration is finer: the trajectory of its feedback law there, unless it
+    /// diverges, and the controls and states of the plan. From the first, a search never ends above its cost. But where a limit of the
+    /// controls leaves the law no freedom, its trajectory leaves the plan; then the second leads back, as its gaps close.
+    pub fn on_grid(&self, f: &mut dyn Dynamics, problem: &Problem<'_>) -> Vec<Start> {
+        let slopes = self.slopes_by(f);
+        let reference =
+            Plan { trajectory: Trajectory { slopes, ..self.trajectory.clone() }, ..Plan::default() };
+        let planned = reference.refined(problem.times, 2);
+        self.followed(&reference, f, problem).into_iter().chain([planned]).collect()
+    }
+
+    /// Returns the trajectory of the feedback law around `reference`, the plan with its slopes; `None` if it diverges.
+    fn followed(&self, reference: &Trajectory, f: &mut dyn Dynamics, problem: &Problem<'_>) -> Option<Start> {
         let (nx, nu, n) = (self.states.size(), self.controls.size(), problem.intervals());
         let (mut states, mut controls) = (Blocks::zeros(nx, n + 1), Blocks::zeros(nu, n));
         let (mut x, mut planned) = (problem.initial_state.to_vec(), vec![0.0; nx]);
@@ -110,12 +118,12 @@ impl Plan {
             problem.control_bounds.clamp(&mut u);
             problem.transcription.advance(f, &mut x, &u, t[1] - t[0]);
             if !x.iter().all(|x| x.abs() < DIVERGED) {
-                return self.refined(problem.times, 2);
+                return None;
             }
             controls.at_mut(k).copy_from_slice(&u);
             states.at_mut(k + 1).copy_from_slice(&x);
         }
-        Start { controls, states: Some(states) }
+        Some(Start { controls, states: Some(states) })
     }
 
     /// Computes dx/dt at both ends of each interval.

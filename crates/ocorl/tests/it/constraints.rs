@@ -36,16 +36,48 @@ fn the_shortest_path_around_a_disc_consists_of_two_tangents_and_an_arc() {
         constraints: PathConstraints { constraints: Some(&disc), margins: None },
         transcription: Transcription::default(),
     };
-    let start = Start::constant(&[4.0, 0.3], 100);
-    let plan = plan_within_limits(&mut mass(), &problem, &Settings::default(), &start).expect("a plan");
-    for x in plan.states.iter() {
-        assert!(x[0] * x[0] + x[1] * x[1] >= 1.0 - 1e-6, "{x:?}");
+    // Above the disc, and below it, almost through its middle.
+    for start in [[4.0, 0.3], [4.0, -0.01]] {
+        let guess = Start::constant(&start, 100);
+        let plan = plan_within_limits(&mut mass(), &problem, &Settings::default(), &guess).expect("a plan");
+        for x in plan.states.iter() {
+            assert!(x[0] * x[0] + x[1] * x[1] >= 1.0 - 1e-6, "{x:?}");
+        }
+        let end = plan.states.at(100);
+        assert!((end[0] - 2.0).abs() < 1e-6 && end[1].abs() < 1e-6, "{end:?}");
+        // At constant speed ∫ |u|² dt is the square of the length, 2√3 + π/3. Between the nodes the path may cut the disc by a chord.
+        let length = 2.0 * 3.0_f64.sqrt() + std::f64::consts::FRAC_PI_3;
+        let ratio = plan.cost / length.powi(2);
+        assert!((ratio - 1.0).abs() < 1e-3, "{ratio} times the least cost from {start:?}");
     }
-    let end = plan.states.at(100);
-    assert!((end[0] - 2.0).abs() < 1e-6 && end[1].abs() < 1e-6, "{end:?}");
-    // At constant speed ∫ |u|² dt is the square of the length, 2√3 + π/3. Between the nodes the path may cut the disc by a chord.
-    let length = 2.0 * 3.0_f64.sqrt() + std::f64::consts::FRAC_PI_3;
-    assert!((plan.cost / length.powi(2) - 1.0).abs() < 1e-3, "{} for {}", plan.cost, length.powi(2));
+}
+
+/// The gradient of 1 + cos x vanishes at the goal: there only the curvature of the constraint tells the way.
+#[test]
+fn a_goal_whose_gradient_vanishes_is_reached_in_few_iterations() {
+    let (dims, near) = (Dims { state: 2, control: 1 }, 1e-6);
+    let rest = Constraint { equality: true, ..Constraint::new("v = 0", Extent::End) };
+    let list = [Constraint::new("1 + cos(x) <= 1e-6", Extent::End), rest];
+    let upright = FunctionConstraints::new(dims, list, move |_, x, _, g| {
+        g.copy_from_slice(&[1.0 + x[0].cos() - near, x[1]]);
+    });
+    let times = uniform_grid(1.0, 100);
+    let problem = Problem {
+        cost: &QuadraticCost::new([0.0, 0.0], [1.0]),
+        initial_state: &[0.0, 0.0],
+        times: &times,
+        control_bounds: &Bounds::none(1),
+        rate_limit: None,
+        state_bounds: None,
+        constraints: PathConstraints { constraints: Some(&upright), margins: None },
+        transcription: Transcription::default(),
+    };
+    let settings = Settings { max_iterations: 10, ..Settings::default() };
+    let start = Start::constant(&[1.0], 100);
+    let plan = plan_within_limits(&mut double_integrator(), &problem, &settings, &start).expect("a plan");
+    // Least ∫ u² dt over a distance d in a time of 1 from rest to rest: 12 d².
+    let distance = std::f64::consts::PI - (1.0 - near).acos();
+    assert!((plan.cost / (12.0 * distance * distance) - 1.0).abs() < 2e-4, "{}", plan.cost);
 }
 
 #[test]

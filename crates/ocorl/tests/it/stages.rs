@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use ocorl::linalg::{Points, Quadratization};
+use ocorl::linalg::{Blocks, Points, Quadratization};
 use ocorl::plan::{
     PathConstraints, Plan, PlanError, Problem, RoughToFine, Settings, Start, Transcription, best_of,
     in_stages, uniform_grid,
@@ -211,7 +211,7 @@ fn a_followed_plan_costs_what_it_cost_on_the_coarse_grid() {
     let rough =
         in_stages(&coarse, 5, &[0.0], &starts(0), &mut |times, starts| search(times, starts)).unwrap();
     let fine = uniform_grid(HORIZON, 2 * INTERVALS);
-    let start = with_problem(&fine, |problem| rough.followed(pendulum().as_mut(), problem));
+    let start = with_problem(&fine, |problem| rough.on_grid(pendulum().as_mut(), problem)).swap_remove(0);
     let only = Settings { max_iterations: 0, ..Settings::default() };
     let as_it_is =
         with_problem(&fine, |problem| best_of(&pendulum, problem, &only, std::slice::from_ref(&start)))
@@ -219,4 +219,35 @@ fn a_followed_plan_costs_what_it_cost_on_the_coarse_grid() {
     assert!((as_it_is.cost / rough.cost - 1.0).abs() < 0.02, "{} for {}", as_it_is.cost, rough.cost);
     let refined = search(&fine, &[start]).unwrap();
     assert!(refined.cost <= as_it_is.cost, "{} from {}", refined.cost, as_it_is.cost);
+}
+
+/// Integrates θ̈ = 15 sin θ + 3 u from `state` with many small steps.
+fn exact(state: &[f64], u: f64, duration: f64) -> [f64; 2] {
+    let (mut x, steps) = ([state[0], state[1]], 1000);
+    let h = duration / f64::from(steps);
+    for _ in 0..steps {
+        let middle = x[0] + 0.5 * h * x[1];
+        let speed = x[1] + h * (15.0 * middle.sin() + 3.0 * u);
+        x = [middle + 0.5 * h * speed, speed];
+    }
+    x
+}
+
+/// Where the limits leave the law of the coarse plan no freedom, its states must lead back to it: they satisfy the dynamics between the nodes.
+#[test]
+fn the_states_of_a_plan_on_a_finer_grid_satisfy_the_dynamics() {
+    let rough = planned(1, 0);
+    let finer = uniform_grid(HORIZON, 2 * INTERVALS);
+    let starts = with_problem(&finer, |problem| rough.on_grid(pendulum().as_mut(), problem));
+    let states = starts.last().unwrap().states.as_ref().unwrap();
+    let straight = rough.refined(&finer, 2).states.unwrap();
+    let error = |states: &Blocks| {
+        let at = |k: usize| {
+            let end = exact(rough.states.at(k), rough.controls.at(k)[0], 0.5 * HORIZON / INTERVALS as f64);
+            let found = states.at(2 * k + 1);
+            (found[0] - end[0]).abs().max((found[1] - end[1]).abs())
+        };
+        (0..INTERVALS).map(at).fold(0.0, f64::max)
+    };
+    assert!(error(states) < 1e-3 && error(&straight) > 1e-2, "{} {}", error(states), error(&straight));
 }
