@@ -42,7 +42,7 @@ const SHAKEN: (f64, f64) = (0.05, 1.0);
 /// Its states do not satisfy the dynamics: the gaps close during the search, which ends in another basin more often than from a
 /// simulation of changed controls.
 pub fn neighbours(plans: &[Plan], center: &[f64], count: usize, stream: &Stream) -> Vec<Start> {
-    let near = |i: usize| if i % 2 == 0 { &plans[0] } else { &plans[(i / 2 + 1) % plans.len()] };
+    let near = |i: usize| if i.is_multiple_of(2) { &plans[0] } else { &plans[(i / 2 + 1) % plans.len()] };
     (0..count).map(|i| near(i).neighbour(center, &mut stream.index(i).rng())).collect()
 }
 
