@@ -15,7 +15,7 @@ struct Soak {
     size: Option<(&'static str, usize)>,
 }
 
-const SOAKS: [Soak; 9] = [
+const SOAKS: [Soak; 10] = [
     Soak {
         name: "kills",
         shows: "study commands killed at random times lose nothing and give the same result",
@@ -57,6 +57,13 @@ const SOAKS: [Soak; 9] = [
         tests: "test(no_file_makes)",
         ignored: false,
         size: Some(("OCORL_FUZZ", 100_000)),
+    },
+    Soak {
+        name: "controller",
+        shows: "a controller never claims a healthy level after a state outside the limits, in Rust and in C",
+        tests: "test(a_million_steps)",
+        ignored: true,
+        size: None,
     },
     Soak {
         name: "systems",

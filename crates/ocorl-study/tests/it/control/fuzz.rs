@@ -203,12 +203,59 @@ fn limited_plans() -> [PlanFile; 3] {
     [limited, with_backup, excited]
 }
 
+/// One of the limited plans with random limits, tube, backup controller and look-ahead, with or without a rate limit.
+fn random_plan(rng: &mut Rng) -> PlanFile {
+    let [limited, ..] = limited_plans();
+    let bounds = limited.state_bounds();
+    let off = |end: f64, rng: &mut Rng| end + 0.3 * rng.normal();
+    let lower: Vec<f64> = bounds.lower.iter().map(|end| off(*end, rng)).collect();
+    let upper = bounds.upper.iter().zip(&lower).map(|(end, low)| off(*end, rng).max(low + 0.1)).collect();
+    let mut plan = PlanFile { state_limits: StateLimits::new(&Bounds { lower, upper }), ..limited };
+    plan.limits.max_rate = (rng.below(2) == 0).then(|| vec![Some(rng.uniform(0.1, 20.0))]);
+    plan.backup = (rng.below(2) == 0).then(|| Backup {
+        state: vec![rng.normal(), rng.normal()],
+        control: vec![rng.normal()],
+        gains: vec![vec![10.0 * rng.normal(), 10.0 * rng.normal()]],
+    });
+    let width = [rng.uniform(0.01, 3.0), rng.uniform(0.1, 10.0)];
+    plan.legs[0].tube = (rng.below(2) == 0).then(|| vec![width.to_vec(); plan.legs[0].times.len()]);
+    if plan.legs[0].tube.is_none() {
+        plan.legs[0].brake =
+            Some(BrakeTable { ahead: rng.uniform(0.01, 1.0), margin: rng.uniform(0.0, 0.3) });
+    }
+    plan
+}
+
+#[test]
+fn steps_of_random_plans() {
+    random_plans(4, 1_000);
+}
+
+#[test]
+#[ignore = "slow: a million steps in Rust, and as many in C"]
+fn a_million_steps_of_random_plans() {
+    random_plans(50, 20_000);
+}
+
+/// Each of `count` random plans for this number of steps, in Rust and in C.
+#[expect(clippy::print_stdout, reason = "its figures are wanted")]
+fn random_plans(count: usize, each: usize) {
+    let mut forbidden = [0; 2];
+    for number in 0..count {
+        let plan = random_plan(&mut Stream::root(19).child("plans").index(number).rng());
+        quietly(|| forbidden[0] += steps(&plan, each, 20 + number).rule.forbidden);
+        forbidden[1] += compare(&plan, each, 20 + number).rule.forbidden;
+    }
+    println!("{} steps each; after a state outside the limits: {forbidden:?}", count * each);
+    assert!(forbidden.iter().all(|steps| *steps > count * each / 10), "{forbidden:?}");
+}
+
 #[test]
 fn a_hundred_thousand_steps_in_rust() {
     let [_, pendulum, unlimited] = plans();
     quietly(|| {
         for (number, plan) in [pendulum, unlimited].iter().enumerate() {
-            steps(plan, STEPS / 2, number);
+            steps(plan, STEPS / 2, number).check(plan, STEPS / 2);
         }
     });
 }
@@ -228,18 +275,39 @@ fn a_million_steps_within_state_limits() {
 fn within_limits_in_rust(count: usize) {
     quietly(|| {
         for (number, plan) in limited_plans().iter().enumerate() {
-            steps(plan, count / 3, 10 + number);
+            steps(plan, count / 3, 10 + number).check(plan, count / 3);
         }
     });
 }
 
+/// What happened in many steps.
+struct Tally {
+    rule: Rule,
+    /// Number of steps at each level; in C those that followed the plan, and the others.
+    levels: Vec<usize>,
+}
+
+impl Tally {
+    /// Checks that every level occurred, and that states were outside the limits.
+    fn check(&self, plan: &PlanFile, count: usize) {
+        let Tally { rule, levels } = self;
+        if let [followed, _] = levels[..] {
+            assert!((count / 20..count * 9 / 10).contains(&followed), "{followed} of {count}");
+        }
+        let least = levels.iter().sum::<usize>() / 100;
+        assert!(levels.iter().all(|count| *count > least), "{levels:?}");
+        assert!(rule.backup || rule.at_safe > rule.safe_steps / 4, "{} of {}", rule.at_safe, rule.safe_steps);
+        assert!(plan.state_limits.is_none() || rule.forbidden > count / 10, "{} of {count}", rule.forbidden);
+    }
+}
+
 /// Steps of a controller with a solver, in lines: states, lines that cannot be read, silence.
-fn steps(plan: &PlanFile, count: usize, number: usize) {
+fn steps(plan: &PlanFile, count: usize, number: usize) -> Tally {
     const FAULTS: [Fault; 6] =
         [Fault::Error, Fault::NotANumber, Fault::Huge, Fault::Stale, Fault::Panic, Fault::Slow(3)];
     let stream = Stream::root(17).child("fuzz").index(number);
     let mut rule = Rule::new(plan);
-    let mut levels = [0; 4];
+    let mut levels = vec![0; 4];
     for run in 0..count / RUN {
         let mut rng = stream.child("steps").index(run).rng();
         let (mut faults, mut sick) = (stream.child("solver").index(run).rng(), false);
@@ -279,10 +347,7 @@ fn steps(plan: &PlanFile, count: usize, number: usize) {
         let counts = session.controller().counts().levels;
         levels.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
-    let least = levels.iter().sum::<usize>() / 100;
-    assert!(levels.iter().all(|count| *count > least), "{levels:?}");
-    assert!(rule.backup || rule.at_safe > rule.safe_steps / 4, "{} of {}", rule.at_safe, rule.safe_steps);
-    assert!(plan.state_limits.is_none() || rule.forbidden > count / 10, "{} of {count}", rule.forbidden);
+    Tally { rule, levels }
 }
 
 #[test]
@@ -292,19 +357,19 @@ fn a_hundred_thousand_steps_within_state_limits_in_c_are_those_of_the_follower()
 
 fn within_limits_in_c(count: usize) {
     for (number, plan) in limited_plans().iter().enumerate() {
-        compare(plan, count / 3, 10 + number);
+        compare(plan, count / 3, 10 + number).check(plan, count / 3);
     }
 }
 
 #[test]
 fn a_hundred_thousand_steps_in_c_are_those_of_the_follower() {
     for (number, plan) in plans().iter().enumerate() {
-        compare(plan, STEPS / 3 + 1, number);
+        compare(plan, STEPS / 3 + 1, number).check(plan, STEPS / 3 + 1);
     }
 }
 
 /// Runs `count` steps of the exported C, checks them, and compares each with the controller's, to the last bit.
-fn compare(plan: &PlanFile, count: usize, number: usize) {
+fn compare(plan: &PlanFile, count: usize, number: usize) -> Tally {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(plan, DRIVER, folder.path());
     let mut rng = Stream::root(18).child("fuzz").index(number).rng();
@@ -349,9 +414,7 @@ fn compare(plan: &PlanFile, count: usize, number: usize) {
         assert_eq!(is_safe, status.level == FallbackLevel::Safe, "{}", case());
         followed += usize::from(!is_safe);
     }
-    assert!((count / 20..count * 9 / 10).contains(&followed), "{followed} of {count}");
-    assert!(rule.backup || rule.at_safe > rule.safe_steps / 4, "{} of {}", rule.at_safe, rule.safe_steps);
-    assert!(plan.state_limits.is_none() || rule.forbidden > count / 10, "{} of {count}", rule.forbidden);
+    Tally { rule, levels: vec![followed, count - followed] }
 }
 
 /// Reads t and x as hexadecimal bits, writes the control of each step and whether the plan was followed.
