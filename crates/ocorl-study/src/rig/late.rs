@@ -49,7 +49,7 @@ impl CommandLog {
 pub(super) struct Late {
     policy: Box<dyn Policy + Send>,
     /// Delay and lag of each control.
-    late: Vec<(f64, f64)>,
+    each: Vec<(f64, f64)>,
     safe: Vec<f64>,
     step: f64,
     log: Arc<Mutex<CommandLog>>,
@@ -74,7 +74,7 @@ impl Late {
         let filtered = safe.clone();
         let late = Late {
             policy,
-            late,
+            each: late,
             safe,
             step,
             log: log.clone(),
@@ -87,7 +87,7 @@ impl Late {
 
     /// v of a control at a time of the present step.
     fn applied(&self, c: usize, time: f64, present: f64) -> f64 {
-        let (delay, lag) = self.late[c];
+        let (delay, lag) = self.each[c];
         let delayed = |t: f64| {
             let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
             log.at(t - delay, c, self.safe[c])
