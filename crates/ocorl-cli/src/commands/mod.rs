@@ -33,7 +33,7 @@ pub(crate) enum Command {
     /// Learn on hardware: plan an episode, run it, record the measurements
     Study(study::Arguments),
     /// Run a plan on a simulated rig
-    Rig(rig::Arguments),
+    Rig(Box<rig::Arguments>),
     /// List the systems, or show some in detail
     List(list::Arguments),
     /// Write a template that describes your own system

@@ -218,9 +218,9 @@ fn random_plan(rng: &mut Rng) -> PlanFile {
         gains: vec![vec![10.0 * rng.normal(), 10.0 * rng.normal()]],
     });
     let width = [rng.uniform(0.01, 3.0), rng.uniform(0.1, 10.0)];
-    plan.legs[0].tube = (rng.below(2) == 0).then(|| vec![width.to_vec(); plan.legs[0].times.len()]);
-    if plan.legs[0].tube.is_none() {
-        plan.legs[0].brake =
+    plan.rollouts[0].tube = (rng.below(2) == 0).then(|| vec![width.to_vec(); plan.rollouts[0].times.len()]);
+    if plan.rollouts[0].tube.is_none() {
+        plan.rollouts[0].brake =
             Some(BrakeTable { ahead: rng.uniform(0.01, 1.0), margin: rng.uniform(0.0, 0.3) });
     }
     plan
