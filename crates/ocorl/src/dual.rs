@@ -9,7 +9,7 @@
 //! The gradient is stored in two parts because the sum `NX + NU` cannot be a type parameter; a Jacobian row is the concatenation of
 //! both.
 
-use crate::real::{Real, array};
+use crate::real::Real;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A value v with its derivatives with respect to `NX` states and `NU` controls.
@@ -48,15 +48,15 @@ impl<T: Real, const NX: usize, const NU: usize> Dual<T, NX, NU> {
     /// The chain rule: the dual number of g(v) from `value` = g(v) and `slope` = g′(v).
     #[inline(always)]
     fn chain(self, value: T, slope: T) -> Self {
-        Dual { value, state: array(|i| self.state[i] * slope), control: array(|i| self.control[i] * slope) }
+        Dual { value, state: self.state.map(|d| d * slope), control: self.control.map(|d| d * slope) }
     }
 
     #[inline(always)]
     fn combine(self, other: Self, value: T, f: impl Fn(T, T) -> T) -> Self {
         Dual {
             value,
-            state: array(|i| f(self.state[i], other.state[i])),
-            control: array(|i| f(self.control[i], other.control[i])),
+            state: std::array::from_fn(|i| f(self.state[i], other.state[i])),
+            control: std::array::from_fn(|i| f(self.control[i], other.control[i])),
         }
     }
 }
@@ -97,7 +97,7 @@ impl<T: Real, const NX: usize, const NU: usize> Neg for Dual<T, NX, NU> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Dual { value: -self.value, state: array(|i| -self.state[i]), control: array(|i| -self.control[i]) }
+        Dual { value: -self.value, state: self.state.map(|d| -d), control: self.control.map(|d| -d) }
     }
 }
 impl<T: Real, const NX: usize, const NU: usize> Add<f64> for Dual<T, NX, NU> {

@@ -89,36 +89,30 @@ impl Real for f64 {
     }
 }
 
-/// Returns the array [f(0), f(1), …] of at least one element.
-///
-/// Unlike `std::array::from_fn` and `map` it is always inlined. As calls, those are compiled without the vector instructions of the caller,
-/// which makes sines and cosines ten times slower in builds without link-time optimisation.
-#[inline(always)]
-pub(crate) fn array<T: Copy, const N: usize>(f: impl Fn(usize) -> T) -> [T; N] {
-    let mut out = [f(0); N];
-    for (i, out) in out.iter_mut().enumerate().skip(1) {
-        *out = f(i);
-    }
-    out
-}
-
 /// Number of points in a [`Lanes`]: one register of the most common vector extension.
 pub const LANES: usize = 4;
 
 /// One quantity at [`LANES`] points; each operation acts on all of them.
 ///
-/// Each lane is computed with `f64` arithmetic, so a batch gives the same bits as its points one by one.
+/// Each lane is computed with `f64` arithmetic, so a batch gives the same bits as its points one by one. The lanes are written out, because
+/// `map` and `from_fn` of arrays are calls in builds without link-time optimisation, and calls lose the vector instructions of the caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lanes(pub [f64; LANES]);
 
 impl Lanes {
     #[inline(always)]
     fn map(self, f: impl Fn(f64) -> f64) -> Lanes {
-        Lanes(array(|i| f(self.0[i])))
+        let [a, b, c, d] = self.0;
+        Lanes([f(a), f(b), f(c), f(d)])
     }
     #[inline(always)]
     fn zip(self, other: Lanes, f: impl Fn(f64, f64) -> f64) -> Lanes {
-        Lanes(array(|i| f(self.0[i], other.0[i])))
+        let ([a, b, c, d], [e, g, h, i]) = (self.0, other.0);
+        Lanes([f(a, e), f(b, g), f(c, h), f(d, i)])
+    }
+    #[inline(always)]
+    fn unzip([a, b, c, d]: [(f64, f64); LANES]) -> (Lanes, Lanes) {
+        (Lanes([a.0, b.0, c.0, d.0]), Lanes([a.1, b.1, c.1, d.1]))
     }
 }
 
@@ -162,11 +156,11 @@ impl Real for Lanes {
     fn sin_cos(self) -> (Lanes, Lanes) {
         if self.0.iter().all(|x| x.abs() <= REDUCTION_LIMIT) {
             let (shifted, sin, cos) = reduced(self);
-            let pairs: [_; LANES] = array(|i| in_quadrant(shifted.0[i], sin.0[i], cos.0[i]));
-            (Lanes(array(|i| pairs[i].0)), Lanes(array(|i| pairs[i].1)))
+            let pair = |i: usize| in_quadrant(shifted.0[i], sin.0[i], cos.0[i]);
+            Lanes::unzip([pair(0), pair(1), pair(2), pair(3)])
         } else {
-            let pairs: [_; LANES] = array(|i| sin_cos(self.0[i]));
-            (Lanes(array(|i| pairs[i].0)), Lanes(array(|i| pairs[i].1)))
+            let [a, b, c, d] = self.0;
+            Lanes::unzip([sin_cos(a), sin_cos(b), sin_cos(c), sin_cos(d)])
         }
     }
     #[inline(always)]
@@ -187,7 +181,8 @@ impl Real for Lanes {
     }
     #[inline(always)]
     fn if_positive(self, yes: Lanes, no: Lanes) -> Lanes {
-        Lanes(array(|i| if self.0[i] > 0.0 { yes.0[i] } else { no.0[i] }))
+        let choose = |i: usize| if self.0[i] > 0.0 { yes.0[i] } else { no.0[i] };
+        Lanes([choose(0), choose(1), choose(2), choose(3)])
     }
 }
 

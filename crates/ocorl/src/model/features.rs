@@ -2,7 +2,7 @@
 
 use crate::linalg::vector::{BLOCK, Sum, padded};
 use crate::linalg::{Points, Pool, Rows, vector};
-use crate::real::{LANES, Lanes, Real, array};
+use crate::real::{LANES, Lanes, Real};
 use pulp::{Arch, Simd, WithSimd};
 
 /// A feature: the product of an amplitude, linear functions and cosines of the point z,
@@ -146,7 +146,8 @@ impl Cosines<'_> {
         }
         let mut out = [[0.0; BLOCK]; 2];
         for half in 0..BLOCK / LANES {
-            let (sin, cos) = Lanes(array(|i| angle[half * LANES + i])).sin_cos();
+            let at = half * LANES;
+            let (sin, cos) = Lanes([angle[at], angle[at + 1], angle[at + 2], angle[at + 3]]).sin_cos();
             out[0][half * LANES..(half + 1) * LANES].copy_from_slice(&sin.0);
             out[1][half * LANES..(half + 1) * LANES].copy_from_slice(&cos.0);
         }

@@ -3,7 +3,7 @@
 use super::{Dims, Dynamics};
 use crate::dual::Dual;
 use crate::linalg::{Linearization, Points};
-use crate::real::{LANES, Lanes, Real, array};
+use crate::real::{LANES, Lanes, Real};
 use pulp::{Arch, Simd, WithSimd};
 
 /// The right-hand side f(x, u) of ẋ = f(x, u), written for any number type.
@@ -35,16 +35,16 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, 
     /// Evaluates f at the column `z` = (x, u).
     #[inline(always)]
     fn single(&self, z: &[f64], out: &mut [f64]) {
-        let x = array(|i| z[i]);
-        let u = array(|i| z[NX + i]);
+        let x = std::array::from_fn(|i| z[i]);
+        let u = std::array::from_fn(|i| z[NX + i]);
         out[..NX].copy_from_slice(&self.0.derivative::<f64>(x, u));
     }
 
     /// Evaluates f and its gradients at one column.
     #[inline(always)]
     fn single_with_gradients(&self, z: &[f64], value: &mut [f64], gradients: &mut [f64]) {
-        let x = array(|i| Dual::state(z[i], i));
-        let u = array(|i| Dual::control(z[NX + i], i));
+        let x = std::array::from_fn(|i| Dual::state(z[i], i));
+        let u = std::array::from_fn(|i| Dual::control(z[NX + i], i));
         let f: [Dual<f64, NX, NU>; NX] = self.0.derivative(x, u);
         for (j, fj) in f.iter().enumerate() {
             value[j] = fj.value;
@@ -57,8 +57,8 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, 
     /// Evaluates f at `LANES` columns.
     #[inline(always)]
     fn several(&self, z: &[f64], out: &mut [f64]) {
-        let x = array(|i| gather(z, NX + NU, i));
-        let u = array(|i| gather(z, NX + NU, NX + i));
+        let x = std::array::from_fn(|i| gather(z, NX + NU, i));
+        let u = std::array::from_fn(|i| gather(z, NX + NU, NX + i));
         let f: [Lanes; NX] = self.0.derivative(x, u);
         for (j, fj) in f.iter().enumerate() {
             for lane in 0..LANES {
@@ -70,8 +70,8 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, 
     /// Evaluates f and its gradients at `LANES` columns.
     #[inline(always)]
     fn several_with_gradients(&self, z: &[f64], value: &mut [f64], gradients: &mut [f64]) {
-        let x = array(|i| Dual::state(gather(z, NX + NU, i), i));
-        let u = array(|i| Dual::control(gather(z, NX + NU, NX + i), i));
+        let x = std::array::from_fn(|i| Dual::state(gather(z, NX + NU, i), i));
+        let u = std::array::from_fn(|i| Dual::control(gather(z, NX + NU, NX + i), i));
         let f: [Dual<Lanes, NX, NU>; NX] = self.0.derivative(x, u);
         for (j, fj) in f.iter().enumerate() {
             for lane in 0..LANES {
@@ -92,7 +92,7 @@ impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> ExactJacobian<F, 
 /// Gathers row `row` of `LANES` columns of length `dim`.
 #[inline(always)]
 fn gather(z: &[f64], dim: usize, row: usize) -> Lanes {
-    Lanes(array(|lane| z[lane * dim + row]))
+    Lanes(std::array::from_fn(|lane| z[lane * dim + row]))
 }
 
 impl<F: VectorField<NX, NU>, const NX: usize, const NU: usize> Dynamics for ExactJacobian<F, NX, NU> {

@@ -8,7 +8,6 @@ use super::product::{
 use super::solve::{Layout, backward, backward_vector, forward, forward_vector};
 use super::{Lower, Step, WIDTH, panels};
 use crate::linalg::vector::dot;
-use crate::real::array;
 use pulp::{Arch, Simd, WithSimd};
 
 /// Right-hand sides in panels; a single right-hand side is stored as a plain vector.
@@ -176,7 +175,7 @@ impl WithSimd for Pack<'_> {
         }
         let columns: [&[f64]; WIDTH] = std::array::from_fn(|v| &self.columns[v * n..(v + 1) * n]);
         for (row, step) in panel[..n].iter_mut().enumerate() {
-            *step = array(|v| columns[v][row]);
+            *step = std::array::from_fn(|v| columns[v][row]);
         }
         panel[n..].fill([0.0; WIDTH]);
     }

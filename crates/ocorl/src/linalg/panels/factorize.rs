@@ -4,7 +4,6 @@ use super::solve::{Layout, forward};
 use super::{
     DEPTH, Lower, ROWS, Step, Sums, TALL, Triangle, WIDTH, panels, pieces, start, substitute, subtract, sums,
 };
-use crate::real::array;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
@@ -97,7 +96,7 @@ fn factorize_columns(c: &mut Sums, o: usize, left: usize, reciprocals: &mut [f64
         }
         let pivot = square.sqrt();
         reciprocals[b] = 1.0 / pivot;
-        c[b] = array(|v| c[b][v] * reciprocals[b]);
+        c[b] = c[b].map(|v| v * reciprocals[b]);
         c[b][o + b] = pivot;
         c[b][..o + b].fill(0.0);
         for later in b + 1..TALL {

@@ -30,7 +30,6 @@ pub(crate) use block::{Block, extend_solution};
 pub(crate) use factorize::factorize;
 pub(crate) use inverse::{GRAM_COLUMNS, Inverse};
 
-use crate::real::array;
 use std::ops::Range;
 
 /// Number of rows in a panel: two registers of the most common vector extension.
@@ -85,7 +84,7 @@ fn subtract(c: &mut Sums, x: &[Step], w: &[Step], o: usize) {
 #[inline(always)]
 fn substitute(c: &mut Sums, w: &[Step], o: usize, reciprocals: &[f64]) {
     for b in 0..TALL {
-        c[b] = array(|v| c[b][v] * reciprocals[b]);
+        c[b] = c[b].map(|v| v * reciprocals[b]);
         for below in b + 1..TALL {
             let l = -w[b][o + below];
             for v in 0..WIDTH {

@@ -4,7 +4,6 @@
 
 use super::solve::subtract_below;
 use super::{Lower, Step, TALL, WIDTH, pieces, subtract, sums};
-use crate::real::array;
 
 /// Number of row panels that stay in the cache while all right-hand sides are processed.
 const ROWS_TOGETHER: usize = 8;
@@ -55,7 +54,7 @@ pub(super) fn negative_product_vector(l: Lower<'_>, x: &[f64], y: &mut [f64]) {
                 }
             }
         }
-        *y = array(|v| c[0][v] + c[1][v]);
+        *y = std::array::from_fn(|v| c[0][v] + c[1][v]);
     }
 }
 
@@ -65,7 +64,7 @@ pub(super) fn negative_transposed_product_vector(l: Lower<'_>, x: &[f64], y: &mu
     y.fill(0.0);
     for (i, x) in x.as_chunks::<WIDTH>().0.iter().enumerate() {
         for (y, w) in y.iter_mut().zip(l.panel(i)) {
-            let s: Step = array(|v| w[v] * x[v]);
+            let s: Step = std::array::from_fn(|v| w[v] * x[v]);
             *y -= ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
         }
     }

@@ -2,7 +2,6 @@
 
 use super::{DEPTH, Lower, ROWS, Step, Sums, TALL, WIDTH, pieces, start, substitute, subtract, sums};
 use crate::linalg::vector::padded;
-use crate::real::array;
 use std::ops::Range;
 
 /// Number of panels of right-hand sides that are interleaved, so that a substitution does not wait for the previous one.
@@ -75,7 +74,7 @@ pub(super) fn forward(l: Lower<'_>, x: &mut [Step], count: usize, layout: Layout
 #[inline(always)]
 fn substitute_back(c: &mut Sums, w: &[Step], o: usize, reciprocals: &[f64]) {
     for b in (0..TALL).rev() {
-        c[b] = array(|v| c[b][v] * reciprocals[b]);
+        c[b] = c[b].map(|v| v * reciprocals[b]);
         for above in 0..b {
             let l = -w[above][o + b];
             for v in 0..WIDTH {
