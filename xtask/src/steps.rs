@@ -42,13 +42,13 @@ const STEPS: [Step; 13] = [
     Step { name: "lints", needs: &["format"], run: lints },
     Step { name: "build", needs: &["lints"], run: compile },
     Step { name: "documents", needs: &["build"], run: docs::check },
+    Step { name: "documentation", needs: &["build"], run: documentation },
     Step { name: "tests", needs: &["build"], run: tests },
     Step { name: "Python", needs: &["build", "tools"], run: python::test },
     Step { name: "README", needs: &["build"], run: || readme::check(false) },
     Step { name: "browser", needs: &["build", "tools"], run: browser::run },
     Step { name: "examples", needs: &["build"], run: examples },
     Step { name: "documentation tests", needs: &["build"], run: doc_tests },
-    Step { name: "documentation", needs: &["build"], run: documentation },
     Step { name: "instruction counts", needs: &["build", "tools"], run: || gate::run(false) },
 ];
 

@@ -153,7 +153,7 @@ impl System {
     }
 
     /// The system with the defaults of a simulation, whose equations are known elsewhere; the same system if its file has a section
-    /// [hardware].
+    /// `[hardware]`.
     #[must_use]
     pub fn simulated(mut self) -> Self {
         let is_hardware = self.file.as_deref().is_some_and(|text| offset(text, "hardware").is_some());

@@ -81,7 +81,7 @@ impl Foresight {
     }
 
     /// Returns the limit that would be crossed because the backup controller takes over one period later than at `time`, after the controls
-    /// of a plan acted for that period. `controls` has one for each of [`Foresight::times`], `applied` is the control that acted before.
+    /// of a plan acted for that period. `controls` has one for each of these times, `applied` is the control that acted before.
     pub fn crossing(
         &mut self,
         time: f64,
